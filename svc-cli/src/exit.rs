@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use svc_core::error::{Error, StoreError, Violation};
 use svc_store::{MaintenanceError, OpenError};
 
-use crate::cli::fields::option_name;
+use crate::fields::option_name;
 
 /// The exit code of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

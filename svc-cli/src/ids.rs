@@ -1,8 +1,10 @@
-//! Ids as people type them: whole, a part that says which record is meant, or what the record is called.
+//! Ids as people type them: whole, a part that says which record is meant, or what the record is called; and the options that
+//! take them.
 
 use std::fmt;
 use std::str::FromStr;
 
+use clap::Args;
 use svc_core::error::Issue;
 use svc_core::find::MAX_TEXT;
 pub use svc_core::lookup::IdPart;
@@ -51,4 +53,22 @@ impl fmt::Display for IdArg {
             Self::Name(name) => name.fmt(f),
         }
     }
+}
+
+/// The account that a command works on.
+#[derive(Args, Clone, Debug)]
+pub struct InAccount {
+    /// Account, by its id or its name. The default is the only one.
+    #[arg(long, alias = "tenant", env = "SVC_TENANT", hide_env = true, value_name = "ID")]
+    pub account: Option<IdArg>,
+}
+
+/// The record that a command works on.
+#[derive(Args, Clone, Debug)]
+pub struct Target {
+    /// Record, by its id, a part of it that no other one has, or its number, email address or name.
+    pub id: IdArg,
+    /// The account that owns the record.
+    #[command(flatten)]
+    pub account: InAccount,
 }

@@ -7,10 +7,12 @@ use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use svc_core::input::json::Json;
 use svc_core::values::EventKind;
 
-use crate::cli::fields::{BodySource, FieldValue};
-use crate::cli::records::RecordCommand;
-use crate::cli::{Cli, Command, EventCommand, WebhookCommand};
-use crate::{usage, values};
+use crate::cli::{Cli, Command};
+use crate::commands::event::EventCommand;
+use crate::commands::records::RecordCommand;
+use crate::commands::webhook::WebhookCommand;
+use crate::fields::{BodySource, FieldValue};
+use crate::{help, values};
 
 /// Refuses an event kind that the service does not have, as clap refuses the value of any other option.
 ///
@@ -23,7 +25,7 @@ pub(crate) fn check(cli: &Cli, args: &[OsString]) -> Result<(), clap::Error> {
     let possible = known.all().filter(|kind| !is_emitted || values::can_be_emitted(*kind));
     let mut root = Cli::command();
     root.build();
-    let command = usage::named(&root, args);
+    let command = help::command_of(&root, args);
     let option = command.get_arguments().find(|arg| arg.get_id() == option);
     let parser = PossibleValuesParser::new(possible.map(|kind| kind.to_string()));
     parser.parse_ref(command, option, OsStr::new(unknown.as_str())).map(drop)

@@ -11,7 +11,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use clap::builder::{PathBufValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Arg, Command};
+use clap::{Arg, Command, ValueEnum};
 use hyper::{Method, StatusCode, Uri};
 use svc_core::accounts::limits::{CappedCollection, parse_limit, parse_max_webhooks, parse_write_limit};
 use svc_core::accounts::sessions::Role;
@@ -24,6 +24,15 @@ use url::Url;
 
 pub use self::date_format::DateFormat;
 use crate::presets::{PRESETS, Preset};
+
+/// The file formats of records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Comma-separated values with a header row.
+    Csv,
+    /// One JSON object per line.
+    Ndjson,
+}
 
 /// The longest duration that can be given: about a hundred years.
 const MAX_DURATION: Duration = Duration::from_secs(100 * 366 * 24 * 3600);

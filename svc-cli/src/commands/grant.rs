@@ -1,17 +1,41 @@
 //! `svc grant`.
 
+use clap::Subcommand;
 use svc_core::platform::{Account, AppGrant, operations};
 
 use super::key::scopes;
 use super::lookup;
-use crate::cli::GrantCommand;
 use crate::exit::{Exit, Failure};
-use crate::ids::IdArg;
+use crate::ids::{IdArg, InAccount};
 use crate::output::{Outcome, Table, plain};
 use crate::service::Service;
-use crate::times::{full, full_or_dash};
+use crate::session::Session;
+use crate::times::{full, full_or_dash, moment};
 
-pub(super) async fn run(service: &Service, command: GrantCommand) -> Result<Outcome, Failure> {
+/// See and end the access of apps to an account.
+#[derive(Clone, Debug, Subcommand)]
+#[command(after_help = "Example:\n  svc grant list")]
+pub(crate) enum GrantCommand {
+    /// List the apps that may work on an account, with who granted it and when they last did.
+    #[command(visible_alias = "ls", after_help = "Example:\n  svc grant list")]
+    List {
+        #[command(flatten)]
+        account: InAccount,
+    },
+    /// End the access of an app to an account.
+    ///
+    /// Its tokens are refused from now on, and its webhook subscriptions are deleted.
+    #[command(after_help = "Example:\n  svc grant revoke 'Route Planner'")]
+    Revoke {
+        /// Grant by its id, or the app by its name.
+        grant: IdArg,
+        #[command(flatten)]
+        account: InAccount,
+    },
+}
+
+pub(crate) async fn run(session: &Session, command: GrantCommand) -> Result<Outcome, Failure> {
+    let service = &session.service().await?;
     match command {
         GrantCommand::List { account } => {
             let grants = all(service, &lookup::account(service, &account).await?).await?;
@@ -32,6 +56,12 @@ pub(super) async fn run(service: &Service, command: GrantCommand) -> Result<Outc
         GrantCommand::Revoke { grant, account } => {
             let account = lookup::account(service, &account).await?;
             let grant = find(service, &account, &grant).await?;
+            let used =
+                grant.last_used_at.map_or_else(|| "never used".to_owned(), |at| format!("last used {}", moment(at)));
+            session.confirm(&format!(
+                "End the access of {}, {used}, to {}? Its tokens are refused from the next request on.",
+                grant.app_name, account.name
+            ))?;
             service.call(&operations::REVOKE_GRANT, (account.id, grant.id), ()).await?;
             let (app, account) = (plain(&grant.app_name), plain(&account.name));
             Outcome::new(&grant, format!("{app} has no access to {account} from now on."))
@@ -44,7 +74,7 @@ async fn all(service: &Service, account: &Account) -> Result<Vec<AppGrant>, Fail
 }
 
 /// Returns the grant that is named by its id, or by the name of its app.
-pub(super) async fn find(service: &Service, account: &Account, named: &IdArg) -> Result<AppGrant, Failure> {
+async fn find(service: &Service, account: &Account, named: &IdArg) -> Result<AppGrant, Failure> {
     let text = named.to_string();
     let mut grants = all(service, account).await?;
     grants.retain(|grant| match named {

@@ -21,10 +21,9 @@ use svc_core::webhooks::deliveries::Delivery;
 use svc_core::webhooks::events;
 use uuid::Uuid;
 
-use crate::cli::InAccount;
-use crate::cli::records::{ResourceCommands, Target};
+use super::resource::ResourceCommands;
 use crate::exit::{Exit, Failure};
-use crate::ids::{IdArg, IdPart};
+use crate::ids::{IdArg, IdPart, InAccount, Target};
 use crate::output::plain;
 use crate::service::{CallResult, Service};
 use crate::values::TimeArg;
@@ -33,58 +32,58 @@ use crate::values::TimeArg;
 const LISTED_ACCOUNTS: u32 = 10;
 
 /// A type of record that is found by its id.
-pub(super) trait Found: DeserializeOwned + Send + Sync + 'static {
+pub(super) trait Lookup: DeserializeOwned + Send + Sync + 'static {
     /// What the id is of.
-    type Named: 'static;
+    type Record: 'static;
     /// The kind of record, whose name is that of its command.
     const KIND: KindInAccount;
     /// The name of several.
     const PLURAL: &'static str;
     /// Retrieves a record.
-    const GET: Operation<(TenantId, Id<Self::Named>), (), Self>;
+    const GET: Operation<(TenantId, Id<Self::Record>), (), Self>;
 }
 
-impl<R: ResourceCommands> Found for R {
-    type Named = Self;
+impl<R: ResourceCommands> Lookup for R {
+    type Record = Self;
     const KIND: KindInAccount = R::KIND;
     const PLURAL: &'static str = R::COLLECTION;
     const GET: Operation<(TenantId, Id<Self>), (), Self> = Records::<Self>::GET;
 }
 
-impl Found for DeliveryDetails {
-    type Named = Delivery;
+impl Lookup for DeliveryDetails {
+    type Record = Delivery;
     const KIND: KindInAccount = KindInAccount::Delivery;
     const PLURAL: &'static str = "deliveries";
     const GET: Operation<(TenantId, Id<Delivery>), (), Self> = operations::GET_DELIVERY;
 }
 
-impl Found for Event {
-    type Named = events::Event;
+impl Lookup for Event {
+    type Record = events::Event;
     const KIND: KindInAccount = KindInAccount::Event;
     const PLURAL: &'static str = "events";
     const GET: Operation<(TenantId, Id<events::Event>), (), Self> = operations::GET_EVENT;
 }
 
-impl Found for ApiKey {
-    type Named = keys::ApiKey;
+impl Lookup for ApiKey {
+    type Record = keys::ApiKey;
     const KIND: KindInAccount = KindInAccount::Key;
     const PLURAL: &'static str = "keys";
     const GET: Operation<(TenantId, Id<keys::ApiKey>), (), Self> = operations::GET_KEY;
 }
 
 /// A record and the account that owns it.
-pub(super) struct Owned<R: Found> {
+pub(super) struct Owned<R: Lookup> {
     pub(super) tenant_id: TenantId,
-    pub(super) id: Id<R::Named>,
+    pub(super) id: Id<R::Record>,
     pub(super) record: R,
 }
 
-impl<R: Found> Owned<R> {
+impl<R: Lookup> Owned<R> {
     /// Calls an operation on the record.
     pub(super) async fn call<I, O>(
         &self,
         service: &Service,
-        operation: &Operation<(TenantId, Id<R::Named>), I, O>,
+        operation: &Operation<(TenantId, Id<R::Record>), I, O>,
         input: I,
     ) -> Result<O, Failure>
     where
@@ -99,7 +98,7 @@ impl<R: Found> Owned<R> {
 }
 
 /// Calls an operation on the record that was named.
-pub(super) async fn call<R: Found<Named = R>, I, O>(
+pub(super) async fn call<R: Lookup<Record = R>, I, O>(
     service: &Service,
     target: &Target,
     operation: &Operation<(TenantId, Id<R>), I, O>,
@@ -210,7 +209,7 @@ async fn accounts_with(service: &Service, part: &IdPart) -> CallResult<Option<Ve
 ///
 /// # Errors
 /// There is no such record, or there are several.
-pub(super) async fn find<R: Found>(service: &Service, id: &IdArg, named: &InAccount) -> Result<Owned<R>, Failure> {
+pub(super) async fn find<R: Lookup>(service: &Service, id: &IdArg, named: &InAccount) -> Result<Owned<R>, Failure> {
     // A kind that is missing there is known in its account only.
     let (tenant_id, whole) = match (id, &named.account, KindOfAll::from_text(R::KIND.as_str())) {
         (IdArg::Whole(id), None, Some(kind)) => (account_of::<R>(service, kind, *id).await?, *id),
@@ -227,7 +226,7 @@ pub(super) async fn find<R: Found>(service: &Service, id: &IdArg, named: &InAcco
 }
 
 /// Returns the only account that has a record with this id.
-async fn account_of<R: Found>(service: &Service, kind: KindOfAll, id: Uuid) -> Result<TenantId, Failure> {
+async fn account_of<R: Lookup>(service: &Service, kind: KindOfAll, id: Uuid) -> Result<TenantId, Failure> {
     let found = service.call(&operations::FIND_ACCOUNTS, (), RecordId { kind, id }).await?;
     let name = R::KIND;
     match &found.data[..] {
@@ -250,7 +249,7 @@ async fn account_of<R: Found>(service: &Service, kind: KindOfAll, id: Uuid) -> R
 ///
 /// # Errors
 /// The account has no record with this part of an id or with this name, or several.
-pub(super) async fn id_in<R: Found>(service: &Service, account: TenantId, id: &IdArg) -> Result<Uuid, Failure> {
+pub(super) async fn id_in<R: Lookup>(service: &Service, account: TenantId, id: &IdArg) -> Result<Uuid, Failure> {
     let part = match id {
         IdArg::Whole(id) => return Ok(*id),
         IdArg::Part(part) => part.clone(),
@@ -276,7 +275,7 @@ pub(super) async fn id_in<R: Found>(service: &Service, account: TenantId, id: &I
 ///
 /// # Errors
 /// Several records are called so, or none is and others are similar: they are listed.
-async fn named<R: Found>(service: &Service, account: TenantId, name: &str) -> Result<Option<Uuid>, Failure> {
+async fn named<R: Lookup>(service: &Service, account: TenantId, name: &str) -> Result<Option<Uuid>, Failure> {
     // Webhooks, deliveries and keys have ids only.
     let Some(kind) = FoundKind::from_text(R::KIND.as_str()) else { return Ok(None) };
     let found = service.find(account, texts::parse(name)?).await?;
@@ -355,7 +354,7 @@ fn only<T>(
 }
 
 /// Returns the failure of a lookup in an account that found nothing.
-pub(super) fn nothing_in<R: Found>(account: TenantId, id: &IdArg) -> Failure {
+pub(super) fn nothing_in<R: Lookup>(account: TenantId, id: &IdArg) -> Failure {
     let name = R::KIND;
     Failure::new(
         Exit::NotFound,

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use clap::{ArgMatches, Args, Command, Error as ClapError, FromArgMatches, Subcommand, value_parser};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use svc_core::error::Error;
@@ -16,20 +17,139 @@ use svc_core::platform::operations::Records;
 use svc_core::resources::Delete;
 use svc_core::resources::contacts::Contact;
 use svc_core::values::{TenantId, Timestamp};
+use svc_core::webhooks::subscriptions::StreamCreate;
 use uuid::Uuid;
 
 use super::input::read_input;
 use super::lookup::{self, Owned};
-use crate::cli::fields::{Body, BodySource, FieldValue, Filters, option_name};
-use crate::cli::records::{ListRecords, RecordCommand, ResourceCommands, Target, UpdateRecord};
+use super::resource::ResourceCommands;
 use crate::document::Document;
 use crate::exit::{Exit, Failure};
+use crate::fields::{Body, BodySource, FieldValue, Filters, clear, option_name, stream};
+use crate::ids::{InAccount, Target};
 use crate::output::{DASH, Outcome, Table, capitalized, fields, state};
 use crate::service::{CallError, Service};
+use crate::session::Session;
 use crate::times::{full, moment};
+use crate::values::{self, TimeArg};
+
+/// The commands that every resource has.
+#[derive(Clone, Debug)]
+pub(crate) enum RecordCommand<R: ResourceCommands> {
+    List(ListRecords<R::ListFilter>),
+    Show(Target),
+    Create(CreateRecord<R::Create>),
+    Update(UpdateRecord<R::Update>),
+}
+
+/// `list`
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ListRecords<F: Input> {
+    #[command(flatten)]
+    pub(crate) filters: Filters<F>,
+    /// List what changed at or after this time, such as 2026-03-14T15:09:26Z, or this long ago, such as 2h or 7d; oldest
+    /// change first. A date, such as 2026-03-14, is its start in the account's time zone.
+    #[arg(long, value_parser = values::since, allow_hyphen_values = true, value_name = "TIME", help_heading = "Filters")]
+    pub(crate) updated_since: Option<TimeArg>,
+    /// Maximum number of records to list.
+    #[arg(long, default_value = "50", value_parser = value_parser!(u32).range(1..), value_name = "N")]
+    pub(crate) limit: u32,
+    #[command(flatten)]
+    pub(crate) account: InAccount,
+}
+
+/// `create`
+#[derive(Args, Clone, Debug)]
+pub(crate) struct CreateRecord<I: Input> {
+    #[command(flatten)]
+    pub(crate) body: Body<I>,
+    /// Those of a webhook whose events go to an engine.
+    #[arg(skip)]
+    pub(crate) stream: Option<Body<StreamCreate>>,
+    #[command(flatten)]
+    pub(crate) account: InAccount,
+}
+
+/// `update`
+#[derive(Args, Clone, Debug)]
+pub(crate) struct UpdateRecord<I: Input> {
+    #[command(flatten)]
+    pub(crate) target: Target,
+    #[command(flatten)]
+    pub(crate) body: Body<I>,
+}
+
+/// Returns the commands with their help, which clap's derive cannot word for each resource.
+fn commands<R: ResourceCommands>() -> [Command; 4] {
+    let (name, plural) = (R::KIND.as_str(), R::COLLECTION);
+    let a_record = if name.starts_with(['a', 'e', 'i', 'o', 'u']) { format!("an {name}") } else { format!("a {name}") };
+    // The texts follow the arguments, whose own docs clap would take for those of the command.
+    let list = ListRecords::<R::ListFilter>::augment_args(Command::new("list"))
+        .visible_alias("ls")
+        .about(format!("List {plural}, newest first"))
+        .long_about(None)
+        .after_help(format!("Examples:\n  svc {name} list\n  svc {name} list --updated-since 7d --json"))
+        .mut_arg("limit", |limit| limit.default_value(R::DEFAULT_LIMIT));
+    let show = Target::augment_args(Command::new("show"))
+        .about(format!("Show {a_record}"))
+        .long_about(None)
+        .after_help(format!("Example:\n  svc {name} show 0195a3c8"));
+    let create = R::with_own_options(CreateRecord::<R::Create>::augment_args(Command::new("create")))
+        .about(format!("Create {a_record}"))
+        .long_about(format!(
+            "Create {a_record}.\n\nThe rules of the API apply, and its events are delivered to the account's webhooks."
+        ))
+        .after_help(format!(
+            "Examples:\n  svc {name} create {}\n  svc {name} create --data {name}.json",
+            R::CREATE_EXAMPLE
+        ));
+    let update = UpdateRecord::<R::Update>::augment_args(Command::new("update"))
+        .about(format!("Change {a_record}"))
+        .long_about(format!(
+            "Change {a_record}.\n\nFields that are not named stay as they are. The events of the change are delivered to \
+             webhooks."
+        ))
+        .after_help(format!("Example:\n  svc {name} update 0195a3c8 {}", R::UPDATE_EXAMPLE))
+        .args(clear::<R::Update>());
+    [list, show, create, update]
+}
+
+impl<R: ResourceCommands> Subcommand for RecordCommand<R> {
+    fn augment_subcommands(command: Command) -> Command {
+        command.subcommands(commands::<R>())
+    }
+
+    fn augment_subcommands_for_update(command: Command) -> Command {
+        Self::augment_subcommands(command)
+    }
+
+    fn has_subcommand(name: &str) -> bool {
+        ["list", "show", "create", "update"].contains(&name)
+    }
+}
+
+impl<R: ResourceCommands> FromArgMatches for RecordCommand<R> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, ClapError> {
+        match matches.subcommand() {
+            Some(("list", matches)) => ListRecords::from_arg_matches(matches).map(Self::List),
+            Some(("show", matches)) => Target::from_arg_matches(matches).map(Self::Show),
+            Some(("create", matches)) => {
+                let create = CreateRecord::from_arg_matches(matches)?;
+                Ok(Self::Create(CreateRecord { stream: stream(matches)?, ..create }))
+            }
+            Some(("update", matches)) => UpdateRecord::from_arg_matches(matches).map(Self::Update),
+            _ => Err(ClapError::new(clap::error::ErrorKind::MissingSubcommand)),
+        }
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), ClapError> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
 
 /// What a creation returned, worded for people.
-pub(super) trait CreatedText {
+pub(crate) trait CreatedText {
     fn text(&self) -> String;
 }
 
@@ -40,12 +160,13 @@ impl<R: ResourceCommands> CreatedText for R {
 }
 
 /// Runs one of the commands that every resource has.
-pub(super) async fn run<R: ResourceCommands<Created: CreatedText>>(
+pub(crate) async fn run<R: ResourceCommands<Created: CreatedText>>(
+    session: &Session,
     service: &Service,
     command: RecordCommand<R>,
 ) -> Result<Outcome, Failure> {
     match command {
-        RecordCommand::List(options) => list::<R>(service, options).await,
+        RecordCommand::List(options) => list::<R>(session, service, options).await,
         RecordCommand::Show(Target { id, account }) => {
             let Owned { record, .. } = lookup::find::<R>(service, &id, &account).await?;
             Outcome::new(&record, details(&record))
@@ -92,15 +213,22 @@ where
 
 /// Deletes a record.
 pub(super) async fn delete<R: ResourceCommands + Delete>(
+    session: &Session,
     service: &Service,
     target: &Target,
+    question: impl FnOnce(&R) -> String,
 ) -> Result<Outcome, Failure> {
     let found = lookup::find::<R>(service, &target.id, &target.account).await?;
+    session.confirm(&question(&found.record))?;
     found.call(service, &Records::<R>::DELETE, ()).await?;
     Outcome::new(&found.record, format!("Deleted {} {}.", R::KIND, title(&found.record)))
 }
 
-async fn list<R: ResourceCommands>(service: &Service, options: ListRecords<R::ListFilter>) -> Result<Outcome, Failure> {
+async fn list<R: ResourceCommands>(
+    session: &Session,
+    service: &Service,
+    options: ListRecords<R::ListFilter>,
+) -> Result<Outcome, Failure> {
     let account = lookup::account(service, &options.account).await?.id;
     let ListRecords { updated_since, limit: wanted, .. } = options;
     let updated_since = lookup::since_in(service, account, updated_since).await?;
@@ -114,7 +242,7 @@ async fn list<R: ResourceCommands>(service: &Service, options: ListRecords<R::Li
         Listing { page, filter: filter.clone() }
     };
     let (records, has_more) = service.list(&R::LIST, account, wanted, query).await?;
-    let rows = rows(service, account, &records).await?;
+    let rows = rows(session, service, account, &records).await?;
     let table = Table::new(R::COLUMNS.iter().map(|(heading, _)| *heading), &rows, |members| {
         R::COLUMNS.iter().map(|(_, fields)| cell(members, fields)).collect::<Vec<_>>()
     });
@@ -203,11 +331,12 @@ fn members<R: ResourceCommands>(record: &R) -> Vec<(String, Json)> {
 
 /// Returns the members of the records of a list, with the names of contacts in place of their ids.
 async fn rows<R: ResourceCommands>(
+    session: &Session,
     service: &Service,
     account: TenantId,
     records: &[R],
 ) -> Result<Vec<Vec<(String, Json)>>, Failure> {
-    let names = if service.is_for_people() {
+    let names = if session.is_for_people() {
         service.contact_names(account, records.iter().filter_map(R::contact).collect()).await?
     } else {
         BTreeMap::new()
@@ -266,5 +395,40 @@ fn text(value: &Json, time: fn(Timestamp) -> String) -> String {
             let values = members.iter().map(|(_, value)| value).filter(|value| **value != Json::Null);
             values.map(|value| self::text(value, time)).collect::<Vec<_>>().join(" ")
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use schemars::generate::SchemaSettings;
+
+    use svc_core::resources::bookings::Booking;
+    use svc_core::resources::invoices::Invoice;
+    use svc_core::resources::jobs::Job;
+    use svc_core::resources::quotes::Quote;
+    use svc_core::webhooks::subscriptions::WebhookSubscription;
+
+    use super::*;
+
+    /// Fields that people see and the API does not have.
+    const MORE: [&str; 2] = ["amount_paid", "status"];
+
+    fn check<R: ResourceCommands>() {
+        let schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<R>().to_value();
+        let columns = R::COLUMNS.iter().flat_map(|(_, fields)| fields.split(' '));
+        for field in columns.chain(R::DETAILS.iter().copied()).chain([R::TITLE]) {
+            let is_known = schema["properties"].get(field).is_some() || MORE.contains(&field);
+            assert!(is_known, "{} has no {field}", R::KIND);
+        }
+    }
+
+    #[test]
+    fn columns_and_details_name_fields() {
+        check::<Contact>();
+        check::<Booking>();
+        check::<Quote>();
+        check::<Job>();
+        check::<Invoice>();
+        check::<WebhookSubscription>();
     }
 }

@@ -16,7 +16,7 @@ use svc_core::values::{Currency, TimeZone, formulas};
 use super::amounts::{amount, either};
 use super::columns::{Cell, Columns};
 use super::dates::DateReader;
-use crate::cli::Import as Options;
+use super::options::Import;
 use crate::exit::{Exit, Failure};
 use crate::values::{DateFormat, ValueMapping};
 
@@ -70,7 +70,7 @@ impl CellReader {
     /// # Errors
     /// An option does not apply to these fields, or a value is neither a status nor a currency.
     pub(super) fn new(
-        options: &Options,
+        options: &Import,
         fields: &[&str],
         numbers: &'static [&'static str],
         zone: TimeZone,
@@ -119,7 +119,7 @@ impl CellReader {
     ///
     /// # Errors
     /// An option has no effect, as no column is for a field of its kind.
-    pub(super) fn check(&self, file: &str, columns: &Columns, options: &Options) -> Result<(), Failure> {
+    pub(super) fn check(&self, file: &str, columns: &Columns, options: &Import) -> Result<(), Failure> {
         let has = |names: &[&str]| columns.have(names);
         let (option, what) = if options.decimal.is_some() && !has(self.numbers) {
             ("--decimal", "an amount")

@@ -9,12 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::check::check;
 use super::columns::delimiter;
 use super::csv::Lexer;
-use crate::cli::Format;
 use crate::exit::{Exit, Failure};
 use crate::output::plain;
+use crate::values::Format;
 
-/// The maximum length of a row in bytes, which is also the limit of the API.
-pub(super) const MAX_ROW: usize = 1 << 20;
 /// The size of the read buffer, in bytes.
 const BUFFER: usize = 128 * 1024;
 /// The longest line that is read to detect the format, the delimiter and the ends of lines, in bytes.

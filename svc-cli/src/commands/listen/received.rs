@@ -8,8 +8,8 @@ use serde::Serialize;
 use svc_core::values::Timestamp;
 use svc_webhook_verify::Verifier;
 
-use crate::document::{Document, pretty};
-use crate::output::{fields, or_dash, plain, plain_json, plain_line, verdict};
+use crate::document::Document;
+use crate::output::{fields, or_dash, plain, plain_json, plain_line, pretty, verdict};
 use crate::times::{full, span};
 
 /// A received delivery and the response to it.

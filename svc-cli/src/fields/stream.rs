@@ -10,7 +10,7 @@ use super::{Body, DATA, Field, fields};
 const STREAM: &str = "to";
 
 /// Adds the option of an engine to the options of a new webhook, in place of the endpoint and of what concerns deliveries.
-pub fn with_stream<I: Input>(command: Command) -> Command {
+pub(crate) fn with_stream<I: Input>(command: Command) -> Command {
     let of_stream: Vec<Field> = fields::<StreamCreate>();
     let only_for_endpoints: Vec<String> = fields::<I>()
         .into_iter()
@@ -25,7 +25,7 @@ pub fn with_stream<I: Input>(command: Command) -> Command {
 }
 
 /// Returns what was typed for a webhook whose events go to an engine, if it is one.
-pub fn stream(matches: &ArgMatches) -> Result<Option<Body<StreamCreate>>, Error> {
+pub(crate) fn stream(matches: &ArgMatches) -> Result<Option<Body<StreamCreate>>, Error> {
     let is_stream = matches.try_contains_id(STREAM).unwrap_or(false);
     is_stream.then(|| Body::from_arg_matches(matches)).transpose()
 }

@@ -1,43 +1,52 @@
-//! `svc import` and `svc export`.
+//! The options of `svc import`.
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
-
-use super::InAccount;
-use crate::presets::Preset;
-use crate::values::{self, ColumnMapping, DateFormat, TimeArg, ValueMapping};
+use clap::{Args, value_parser};
 use svc_core::platform::ImportKind;
 
-/// The types of records that can be exported.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ExportKind {
-    /// People and companies that are not deleted.
-    Contacts,
-    /// Invoices.
-    Invoices,
-    /// Quotes.
-    Quotes,
-    /// Bookings.
-    Bookings,
-    /// Jobs.
-    Jobs,
-    /// All of these, deleted contacts included, for `svc import all`.
-    All,
-}
+use crate::ids::InAccount;
+use crate::presets::Preset;
+use crate::values::{self, ColumnMapping, DateFormat, Format, ValueMapping};
 
-/// The file formats of records.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// Comma-separated values with a header row.
-    Csv,
-    /// One JSON object per line.
-    Ndjson,
-}
-
-/// `svc import`
+/// Import contacts or invoices from a CSV or NDJSON file, or all records of an account from an export.
+///
+/// The CSV columns or JSON members are the fields of the API and are validated like them. `id` and `created_at` are
+/// preserved, so an export of one database can be imported into another. Valid rows are committed in groups of 500.
+/// Refused rows are reported at the end and make the exit code 1.
+///
+/// It is safe to run the same import again after correcting the file or after an interruption: a row that already
+/// exists is not added twice. A row matches an existing record by its id; without an id, by the contact's email or
+/// the invoice's number; without either, by all of its fields.
+///
+/// Fields of contacts: id, email, first_name, last_name, phone, company_name, city, state, postcode, created_at.
+/// Fields of invoices: id, invoice_number, contact_id, status, issue_date, due_date, total, currency, paid_at,
+/// amount_paid, created_at. `updated_at` is accepted and ignored. In CSV, an apostrophe before =, +, -, @, a tab or a
+/// line break at the beginning of a text is removed, as `svc export --escape-formulas` writes it, and one before a
+/// number. Of a formula such as ="0800", the text is read; other formulas are refused. Rows whose cells are all empty are
+/// skipped.
+///
+/// A file is checked to its end before its first row is imported. If it is not UTF-8, or if it is CSV whose quotes are not
+/// closed, nothing is imported. What comes through a pipe is read to its end first.
+///
+/// For files of other programs, --from knows the columns of some of them, and --map names the field of any column.
+/// --skip-lines, --decimal, --date-format and --map-value say how a file differs. An option that has no effect on the
+/// file is an error.
+///
+/// `svc import all` puts back what `svc export all` wrote: contacts, deleted ones included, invoices, quotes, bookings
+/// and jobs, with their numbers and all their times. It fires no events. A row is refused if another record of its
+/// type has changed later, as clients that keep a copy by `updated_since` would miss it: import into an account without
+/// records.
 #[derive(Args, Clone, Debug)]
-pub struct Import {
+#[command(
+    override_usage = "svc import [OPTIONS] <contacts|invoices|all> <FILE|->\n       svc import --presets",
+    after_help = "Examples:\n  svc import contacts contacts.csv\n  \
+                  svc import contacts contacts.csv --dry-run --report refused.ndjson\n  \
+                  svc import invoices invoices.csv --from xero --date-format DD/MM/YYYY\n  \
+                  zcat invoices.ndjson.gz | svc import invoices --no-events -\n  \
+                  svc import all all.ndjson"
+)]
+pub(crate) struct Import {
     /// Type of the records in the file.
     #[arg(
         value_parser = values::import_kind(),
@@ -45,23 +54,22 @@ pub struct Import {
         hide_possible_values = true,
         value_name = "contacts|invoices|all"
     )]
-    pub kind: Option<ImportKind>,
+    pub(crate) kind: Option<ImportKind>,
     /// File to read, or - for stdin. Its size is not limited.
     #[arg(required_unless_present = "presets", value_name = "FILE|-")]
-    pub file: Option<PathBuf>,
-    /// The account.
+    pub(crate) file: Option<PathBuf>,
     #[command(flatten)]
-    pub account: InAccount,
+    pub(crate) account: InAccount,
     /// Format of the file. By default it is detected.
     ///
     /// It is detected from the file's extension or its first character.
     #[arg(long, value_enum, hide_possible_values = true, value_name = "csv|ndjson")]
-    pub format: Option<Format>,
+    pub(crate) format: Option<Format>,
     /// Program that exported the CSV file, whose columns --presets lists.
     ///
     /// Its columns are mapped to fields as --presets lists, and others are left out. --map takes precedence, as does --map-value for statuses. Dates may need --date-format.
     #[arg(long, value_parser = values::preset(), hide_possible_values = true, value_name = "PROGRAM")]
-    pub from: Option<Preset>,
+    pub(crate) from: Option<Preset>,
     /// List the programs for --from, with the columns of their exports.
     #[arg(
         long,
@@ -70,7 +78,7 @@ pub struct Import {
             "date_format", "values", "dry_run", "no_events", "update", "keep_empty", "report",
         ]
     )]
-    pub presets: bool,
+    pub(crate) presets: bool,
     /// Import a column as a field, such as "Given Name=first_name".
     ///
     /// The option can be repeated. The case of the names of columns does not count, nor whether they have spaces, hyphens or underscores, so `First Name`
@@ -82,32 +90,32 @@ pub struct Import {
         allow_hyphen_values = true,
         value_name = "COLUMN=FIELD"
     )]
-    pub mapping: Vec<ColumnMapping>,
+    pub(crate) mapping: Vec<ColumnMapping>,
     /// Skip columns that are no fields, instead of refusing the file.
     #[arg(long, conflicts_with = "from")]
-    pub ignore_unknown: bool,
+    pub(crate) ignore_unknown: bool,
     /// Skip this many lines of a CSV file before its header.
     ///
     /// They are the title of a report, for example.
-    #[arg(long, value_parser = clap::value_parser!(u64).range(1..), value_name = "N")]
-    pub skip_lines: Option<u64>,
+    #[arg(long, value_parser = value_parser!(u64).range(1..), value_name = "N")]
+    pub(crate) skip_lines: Option<u64>,
     /// Refuse rows of a CSV file that have fewer or more cells than the header.
     ///
     /// Otherwise, cells that are missing at the end of a row are empty, and more cells are refused unless they are empty.
     #[arg(long)]
-    pub strict: bool,
+    pub(crate) strict: bool,
     /// Character before the decimals of amounts in a CSV file: . or ,
     ///
     /// It is a comma in 1.239,00. The default is the point, but an amount that may be one of two, such as 1.239, is then refused. An amount can have separators between its thousands, and a sign such as $ or a code before or after it: $1,239.00. It is refused if they are not those of the row's currency.
     #[arg(long, value_parser = values::decimal, value_name = "CHARACTER")]
-    pub decimal: Option<char>,
+    pub(crate) decimal: Option<char>,
     /// Form of the dates in a CSV file, such as DD/MM/YYYY.
     ///
     /// It has DD, MM or MMM, and YYYY or YY, with any separators; MMM is the English name of a month or its first letters. Otherwise, only dates such as 2025-12-31 are read. The order of day and month is never guessed. Fields that are times
     /// get the beginning of the date in the account's time zone. A date may have a time: one with an offset or a time zone such as
     /// Australia/Sydney, or in a column such as "Date (UTC)", is converted to the date in the account's time zone.
     #[arg(long, value_parser = DateFormat::parse, value_name = "FORMAT")]
-    pub date_format: Option<DateFormat>,
+    pub(crate) date_format: Option<DateFormat>,
     /// Status or currency for a text, such as "Awaiting Payment=sent".
     ///
     /// The option can be repeated. The text is compared with the whole cell, and its case does not count. The names of statuses and currencies
@@ -118,60 +126,30 @@ pub struct Import {
         allow_hyphen_values = true,
         value_name = "TEXT=VALUE"
     )]
-    pub values: Vec<ValueMapping>,
+    pub(crate) values: Vec<ValueMapping>,
     /// Report what the import would do, and change nothing.
     ///
     /// Each group of 500 rows is checked in a transaction that is rolled back, so a group does not see the rows of the
     /// groups before it.
     #[arg(long)]
-    pub dry_run: bool,
+    pub(crate) dry_run: bool,
     /// Emit no events, so that nothing is delivered to webhooks.
     #[arg(long)]
-    pub no_events: bool,
+    pub(crate) no_events: bool,
     /// Update contacts that differ, instead of refusing their rows.
     ///
     /// Empty cells clear their fields. Only fields that have a column are changed. With --keep-empty, empty cells leave their fields as they are.
     #[arg(long)]
-    pub update: bool,
+    pub(crate) update: bool,
     /// With --update, keep the fields whose cells are empty.
     ///
     /// In NDJSON, these are the fields that are null.
     #[arg(long, requires = "update")]
-    pub keep_empty: bool,
+    pub(crate) keep_empty: bool,
     /// Write all refused rows to this file, one JSON object per line.
     ///
     /// The file must not exist yet. The report of an import that was interrupted ends with the rows that were handled until
     /// then.
     #[arg(long, value_name = "FILE")]
-    pub report: Option<PathBuf>,
-}
-
-/// `svc export`
-#[derive(Args, Clone, Debug)]
-pub struct Export {
-    /// Type of the records to export.
-    #[arg(value_enum, value_name = "KIND")]
-    pub kind: ExportKind,
-    /// The account.
-    #[command(flatten)]
-    pub account: InAccount,
-    /// Output format.
-    #[arg(long, value_enum, default_value = "ndjson")]
-    pub format: Format,
-    /// Put an apostrophe before CSV cells that a spreadsheet would run as formulas. An import removes it again.
-    ///
-    /// These are texts that begin with =, +, -, @, a tab or a line break. Use it for files that people open in a
-    /// spreadsheet, since customers choose the texts. Texts that begin with = get the apostrophe in any case, since an import
-    /// takes no formula.
-    #[arg(long)]
-    pub escape_formulas: bool,
-    /// Export only records changed since this time, such as 2026-03-14T15:09:26Z, or this long ago, such as 2h or 7d.
-    /// A date, such as 2026-03-14, is its start in the account's time zone.
-    #[arg(long, value_parser = values::since, allow_hyphen_values = true, value_name = "TIME")]
-    pub since: Option<TimeArg>,
-    /// Add the field `amount_paid` to each invoice.
-    ///
-    /// The API does not return this field, but an import requires it for partially paid invoices.
-    #[arg(long)]
-    pub amount_paid: bool,
+    pub(crate) report: Option<PathBuf>,
 }
