@@ -88,7 +88,7 @@ const OPTIONS: [(&str, &str, &str); 3] = [
 
 impl Sources {
     /// Returns which options the arguments have.
-    pub(crate) fn of(matches: &ArgMatches) -> Self {
+    pub(crate) fn from_matches(matches: &ArgMatches) -> Self {
         let given_by = |source| OPTIONS.map(|(id, ..)| matches.value_source(id) == Some(source));
         Self { on_command_line: given_by(ValueSource::CommandLine), in_environment: given_by(ValueSource::EnvVariable) }
     }

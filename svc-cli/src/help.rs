@@ -27,7 +27,7 @@ pub(crate) fn topic(args: &[OsString]) -> Option<StyledStr> {
 }
 
 /// Returns the help that the arguments ask for. `-h` asks for the short one.
-pub(crate) fn of(args: &[OsString]) -> StyledStr {
+pub(crate) fn for_args(args: &[OsString]) -> StyledStr {
     let mut root = Cli::command();
     root.build();
     let words = args.iter().filter(|word| *word != "help").cloned().collect::<Vec<_>>();

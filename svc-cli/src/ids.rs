@@ -45,6 +45,17 @@ impl FromStr for IdArg {
     }
 }
 
+impl IdArg {
+    /// Returns whether this is all or a part of an id.
+    pub(crate) fn is_of(&self, id: Uuid) -> bool {
+        match self {
+            Self::Whole(whole) => *whole == id,
+            Self::Part(part) => part.begins(id) || part.ends(id),
+            Self::Name(_) => false,
+        }
+    }
+}
+
 impl fmt::Display for IdArg {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

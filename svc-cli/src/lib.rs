@@ -111,7 +111,7 @@ fn parse(mut args: Vec<OsString>) -> Result<cli::Cli, clap::Error> {
         _ => Err(error),
     })?;
     let mut cli = cli::Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut cli::Cli::command()))?;
-    cli.backend.sources = backend::Sources::of(&matches);
+    cli.backend.sources = backend::Sources::from_matches(&matches);
     kinds::check(&cli, &args)?;
     check_account(&matches)?;
     Ok(cli)

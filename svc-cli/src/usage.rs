@@ -13,7 +13,7 @@ use crate::{help, output};
 /// Prints the help or the version that was asked for to stdout, or a usage error to stderr.
 pub(crate) fn print(error: &clap::Error, args: &[OsString]) {
     match error.kind() {
-        ErrorKind::DisplayHelp => return print_help(&help::of(args)),
+        ErrorKind::DisplayHelp => return print_help(&help::for_args(args)),
         // A closed stdout is not a failure.
         ErrorKind::DisplayVersion => return drop(error.print()),
         _ => {}

@@ -194,7 +194,7 @@ async fn owner_id(service: &Service, owner: &Owner) -> Result<Option<Uuid>, Fail
     })
 }
 
-async fn all(service: &Service, owner: &Owner) -> Result<Vec<App>, Failure> {
+async fn read_all(service: &Service, owner: &Owner) -> Result<Vec<App>, Failure> {
     let params = AppListParams { account_id: owner_id(service, owner).await? };
     Ok(service.call(&operations::LIST_APPS, (), params).await?.data)
 }
@@ -212,25 +212,15 @@ async fn find(service: &Service, named: &AppArg) -> Result<App, Failure> {
         };
     }
     let text = named.app.to_string();
-    let is_named = |app: &App| app.client_id == text || app.name.as_str().eq_ignore_ascii_case(&text);
-    let is_meant = |app: &App| match &named.app {
-        IdArg::Part(part) => part.begins(app.id.uuid()) || part.ends(app.id.uuid()) || is_named(app),
-        _ => is_named(app),
+    let is_meant = |app: &App| {
+        named.app.is_of(app.id.uuid()) || app.client_id == text || app.name.as_str().eq_ignore_ascii_case(&text)
     };
-    let mut apps = all(service, &named.owner).await?;
-    apps.retain(is_meant);
-    match (apps.pop(), apps.len()) {
-        (Some(app), 0) => Ok(app),
-        (None, _) => Err(unknown()),
-        _ => {
-            let reason = format!("Several apps are called {text}; name one by its client id.");
-            Err(Failure::new(Exit::Refused, reason))
-        }
-    }
+    let several = format!("Several apps are called {text}; name one by its client id.");
+    lookup::only_meant(read_all(service, &named.owner).await?, is_meant, unknown, several)
 }
 
 async fn list(service: &Service, owner: &Owner) -> Result<Outcome, Failure> {
-    let apps = all(service, owner).await?;
+    let apps = read_all(service, owner).await?;
     Outcome::list(&apps, &table(&apps, describe), "There are no apps; create one with `svc app create`.")
 }
 

@@ -13,7 +13,7 @@ impl ResourceCommands for Booking {
     type ListFilter = Listing<SearchParams, BookingFilter>;
     type Create = BookingCreate;
     type Update = BookingUpdate;
-    type Created = Self;
+    type Creation = Self;
     const KIND: KindInAccount = KindInAccount::Booking;
     const LIST: ListOperation<Self> = Records::<Self>::SEARCH;
     const CREATE: CreateOperation<Self> = Records::<Self>::CREATE;

@@ -54,7 +54,7 @@ impl ResourceCommands for Contact {
     type ListFilter = Listing<SearchParams, ContactFilter>;
     type Create = ContactCreate;
     type Update = ContactUpdate;
-    type Created = Self;
+    type Creation = Self;
     const KIND: KindInAccount = KindInAccount::Contact;
     const LIST: ListOperation<Self> = Records::<Self>::SEARCH;
     const CREATE: CreateOperation<Self> = Records::<Self>::CREATE;

@@ -18,7 +18,7 @@ use svc_core::webhooks::events::EventId;
 
 use super::delivery;
 use super::input::read_input;
-use super::lookup::{self, Owned};
+use super::lookup::{self, FoundRecord};
 use crate::document::Document;
 use crate::exit::{Exit, Failure};
 use crate::ids::{IdArg, InAccount};
@@ -159,8 +159,8 @@ async fn list(
     Ok(Outcome::list(&events, &table(&events, describe), "No events match.")?.with_note(note.map(str::to_owned)))
 }
 
-async fn show(service: &Service, found: Owned<Event>) -> Result<Outcome, Failure> {
-    let Owned { tenant_id, record: event, .. } = found;
+async fn show(service: &Service, found: FoundRecord<Event>) -> Result<Outcome, Failure> {
+    let FoundRecord { tenant_id, record: event, .. } = found;
     // The time of an event is unique in its account, and its deliveries have it.
     let (since, until) = (Some(Since(event.created_at)), Some(Since(event.created_at.next())));
     let of_webhook = WebhookDeliveryListFilter { since, until, ..WebhookDeliveryListFilter::default() };

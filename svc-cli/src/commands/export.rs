@@ -146,18 +146,18 @@ struct Source<'s> {
 }
 
 /// Why an export ended early.
-enum Stopped {
+enum ExportError {
     Read(Failure),
     Write(io::Error),
 }
 
-impl From<CallError> for Stopped {
+impl From<CallError> for ExportError {
     fn from(error: CallError) -> Self {
         Self::Read(error.into())
     }
 }
 
-impl From<io::Error> for Stopped {
+impl From<io::Error> for ExportError {
     fn from(error: io::Error) -> Self {
         Self::Write(error)
     }
@@ -220,8 +220,8 @@ async fn write<R, Q>(
         Ok(sink.end()?)
     };
     match written.await {
-        Err(Stopped::Read(failure)) => Err(failure),
-        Err(Stopped::Write(error)) if error.kind() != io::ErrorKind::BrokenPipe => {
+        Err(ExportError::Read(failure)) => Err(failure),
+        Err(ExportError::Write(error)) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(Failure::new(Exit::Failed, format!("The records could not be written: {error}.")))
         }
         _ => Ok(Outcome::nothing()),

@@ -14,7 +14,7 @@ use svc_core::resources::contacts::ContactId;
 use svc_core::resources::invoices::{Invoice, InvoiceCreate, InvoiceFilter, InvoiceId, InvoiceStatus, InvoiceUpdate};
 use svc_core::values::{Decimal, TenantId};
 
-use super::lookup::{self, Owned};
+use super::lookup::{self, FoundRecord};
 use super::records::{self, RecordCommand};
 use super::resource::{CreateOperation, ListOperation, ResourceCommands, UpdateOperation};
 use crate::exit::Failure;
@@ -83,7 +83,7 @@ impl ResourceCommands for Invoice {
     type ListFilter = Listing<SearchParams, InvoiceFilter>;
     type Create = InvoiceCreate;
     type Update = InvoiceUpdate;
-    type Created = Self;
+    type Creation = Self;
     const KIND: KindInAccount = KindInAccount::Invoice;
     const LIST: ListOperation<Self> = Records::<Self>::SEARCH;
     const CREATE: CreateOperation<Self> = operations::CREATE_INVOICE;
@@ -158,8 +158,8 @@ fn report_status(invoice: &Invoice) -> Result<Outcome, Failure> {
 }
 
 /// Names an invoice by its number, its total and its contact.
-async fn title(service: &Service, invoice: &Owned<Invoice>) -> Result<String, Failure> {
-    let Owned { tenant_id, record: Invoice { invoice_number, total, currency, contact_id, .. }, .. } = invoice;
+async fn title(service: &Service, invoice: &FoundRecord<Invoice>) -> Result<String, Failure> {
+    let FoundRecord { tenant_id, record: Invoice { invoice_number, total, currency, contact_id, .. }, .. } = invoice;
     let contacts: BTreeSet<_> = contact_id.iter().copied().collect();
     let names = service.contact_names(*tenant_id, contacts).await?;
     let contact = names.values().next().map(|name| format!(", of {name}")).unwrap_or_default();

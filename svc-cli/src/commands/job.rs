@@ -14,7 +14,7 @@ impl ResourceCommands for Job {
     type ListFilter = Listing<SearchParams, JobFilter>;
     type Create = JobCreate;
     type Update = JobUpdate;
-    type Created = Self;
+    type Creation = Self;
     const KIND: KindInAccount = KindInAccount::Job;
     const LIST: ListOperation<Self> = Records::<Self>::SEARCH;
     const CREATE: CreateOperation<Self> = Records::<Self>::CREATE;

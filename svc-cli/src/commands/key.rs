@@ -10,14 +10,14 @@ use svc_core::env::Env;
 use svc_core::platform::{Account, ApiKey, ApiKeyCreate, ApiKeyRotation, ApiKeyWithSecret, KeyScopes, operations};
 use svc_core::values::{Text, Timestamp};
 
-use super::lookup::{self, Owned};
+use super::lookup::{self, FoundRecord};
 use crate::exit::{Exit, Failure};
 use crate::ids::{IdArg, InAccount};
 use crate::output::{Outcome, fields};
 use crate::record::{Field, details, json_without, optional, state, table, text, time};
 use crate::service::Service;
 use crate::session::Session;
-use crate::times::{full, moment, moment_or_dash, seconds};
+use crate::times::{full, last_use, moment, moment_or_dash, seconds};
 use crate::values::{self, Expiry};
 
 /// Manage API keys, with which an account's programs authenticate.
@@ -160,7 +160,7 @@ async fn list(service: &Service, account: &Account) -> Result<Outcome, Failure> 
     Outcome::list(&views, &table(&keys, describe), "The account has no keys; create one with `svc key create`.")
 }
 
-async fn rotate(service: &Service, key: Owned<ApiKey>, overlap: Duration) -> Result<Outcome, Failure> {
+async fn rotate(service: &Service, key: FoundRecord<ApiKey>, overlap: Duration) -> Result<Outcome, Failure> {
     let rotation = ApiKeyRotation { overlap: Some(seconds("overlap", overlap)?) };
     let new = key.call(service, &operations::ROTATE_KEY, rotation).await?;
     // Its text must not be lost, whatever becomes of this.
@@ -172,8 +172,7 @@ async fn rotate(service: &Service, key: Owned<ApiKey>, overlap: Duration) -> Res
 /// Returns the question before a key is revoked, which names it by its name, its beginning and its last use.
 fn revocation(key: &ApiKey) -> String {
     let name = key.name.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
-    let used = key.last_used_at.map_or_else(|| "never used".to_owned(), |at| format!("last used {}", moment(at)));
-    let prefix = &key.prefix;
+    let (prefix, used) = (&key.prefix, last_use(key.last_used_at));
     format!("Revoke key{name} ({prefix}…), {used}? It is rejected from the next request on, and this cannot be undone.")
 }
 

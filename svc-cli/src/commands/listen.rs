@@ -27,7 +27,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 
 use self::own_webhook::OwnWebhook;
-use self::received::Received;
+use self::received::ReceivedDelivery;
 use super::lookup;
 use crate::exit::{Exit, Failure};
 use crate::ids::InAccount;
@@ -227,7 +227,7 @@ impl Receiver {
         let now = self.env.now();
         let (received, response) = match body {
             Ok(body) => {
-                let received = Received::new(&self.verifier, &head.headers, &body, now);
+                let received = ReceivedDelivery::new(&self.verifier, &head.headers, &body, now);
                 match (self.options.fail, &self.options.forward_to) {
                     (Some(failure), _) => (received, status(failure)),
                     (None, Some(url)) => match forward::send(url, &head.headers, body).await {
@@ -239,11 +239,11 @@ impl Receiver {
                 }
             }
             Err(error) if error.is::<LengthLimitError>() => {
-                let received = Received::unread(&head.headers, "the body is larger than 1 MiB", now);
+                let received = ReceivedDelivery::unread(&head.headers, "the body is larger than 1 MiB", now);
                 (received, status(StatusCode::PAYLOAD_TOO_LARGE))
             }
             Err(_) => {
-                let received = Received::unread(&head.headers, "the body is incomplete", now);
+                let received = ReceivedDelivery::unread(&head.headers, "the body is incomplete", now);
                 (received, status(StatusCode::BAD_REQUEST))
             }
         };

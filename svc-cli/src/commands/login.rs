@@ -55,7 +55,7 @@ struct View {
 }
 
 impl View {
-    fn of(name: &str, server: &Server) -> Self {
+    fn new(name: &str, server: &Server) -> Self {
         let prefix = server.key.reveal().chars().take(PLATFORM_KEY_PREFIX.len() + 6).collect();
         Self { name: name.to_owned(), server: server.url.clone(), prefix }
     }
@@ -93,7 +93,7 @@ pub(crate) async fn run(session: &Session) -> Result<Outcome, Failure> {
         server.url,
         path.display()
     );
-    Outcome::new(&View::of(name, &server), text)
+    Outcome::new(&View::new(name, &server), text)
 }
 
 async fn check_api_key(server: &Server, ca_file: Option<&Path>) -> Result<(), Failure> {
@@ -137,7 +137,7 @@ pub(crate) fn logout(session: &Session) -> Result<Outcome, Failure> {
 pub(crate) fn list() -> Result<Outcome, Failure> {
     let mut views = Vec::new();
     for name in profiles::names()? {
-        views.push(View::of(&name, &profiles::load(&name)?));
+        views.push(View::new(&name, &profiles::load(&name)?));
     }
     let table = Table::new(["NAME", "SERVER", "KEY"], &views, |view| {
         [view.name.clone(), view.server.clone(), format!("{}…", view.prefix)]

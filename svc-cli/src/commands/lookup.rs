@@ -72,13 +72,13 @@ impl Lookup for ApiKey {
 }
 
 /// A record and the account that owns it.
-pub(super) struct Owned<R: Lookup> {
+pub(super) struct FoundRecord<R: Lookup> {
     pub(super) tenant_id: TenantId,
     pub(super) id: Id<R::Record>,
     pub(super) record: R,
 }
 
-impl<R: Lookup> Owned<R> {
+impl<R: Lookup> FoundRecord<R> {
     /// Calls an operation on the record.
     pub(super) async fn call<I, O>(
         &self,
@@ -209,7 +209,11 @@ async fn accounts_with(service: &Service, part: &IdPart) -> CallResult<Option<Ve
 ///
 /// # Errors
 /// There is no such record, or there are several.
-pub(super) async fn find<R: Lookup>(service: &Service, id: &IdArg, named: &InAccount) -> Result<Owned<R>, Failure> {
+pub(super) async fn find<R: Lookup>(
+    service: &Service,
+    id: &IdArg,
+    named: &InAccount,
+) -> Result<FoundRecord<R>, Failure> {
     // A kind that is missing there is known in its account only.
     let (tenant_id, whole) = match (id, &named.account, KindOfAll::from_text(R::KIND.as_str())) {
         (IdArg::Whole(id), None, Some(kind)) => (account_of::<R>(service, kind, *id).await?, *id),
@@ -222,7 +226,7 @@ pub(super) async fn find<R: Lookup>(service: &Service, id: &IdArg, named: &InAcc
         Err(error) if error.is_not_found() => return Err(nothing_in::<R>(tenant_id, &IdArg::Whole(whole))),
         record => record?,
     };
-    Ok(Owned { tenant_id, id: whole.into(), record })
+    Ok(FoundRecord { tenant_id, id: whole.into(), record })
 }
 
 /// Returns the only account that has a record with this id.
@@ -254,7 +258,7 @@ pub(super) async fn id_in<R: Lookup>(service: &Service, account: TenantId, id: &
         IdArg::Whole(id) => return Ok(*id),
         IdArg::Part(part) => part.clone(),
         IdArg::Name(name) => {
-            let named = named::<R>(service, account, name).await?;
+            let named = id_by_name::<R>(service, account, name).await?;
             return named.ok_or_else(|| nothing_in::<R>(account, id));
         }
     };
@@ -262,7 +266,7 @@ pub(super) async fn id_in<R: Lookup>(service: &Service, account: TenantId, id: &
     let part = PartOfId { kind: R::KIND, part };
     let Matches { data, is_complete } = service.call(&operations::FIND_IDS, account, part).await?;
     if data.is_empty()
-        && let Some(named) = named::<R>(service, account, &name).await?
+        && let Some(named) = id_by_name::<R>(service, account, &name).await?
     {
         return Ok(named);
     }
@@ -275,7 +279,7 @@ pub(super) async fn id_in<R: Lookup>(service: &Service, account: TenantId, id: &
 ///
 /// # Errors
 /// Several records are called so, or none is and others are similar: they are listed.
-async fn named<R: Lookup>(service: &Service, account: TenantId, name: &str) -> Result<Option<Uuid>, Failure> {
+async fn id_by_name<R: Lookup>(service: &Service, account: TenantId, name: &str) -> Result<Option<Uuid>, Failure> {
     // Webhooks, deliveries and keys have ids only.
     let Some(kind) = FoundKind::from_text(R::KIND.as_str()) else { return Ok(None) };
     let found = service.find(account, texts::parse(name)?).await?;
@@ -350,6 +354,24 @@ fn only<T>(
             let reason = format!("{count} {plural} have an id that begins or ends with {id}; give more of the id.");
             Err(Failure::new(Exit::Refused, reason))
         }
+    }
+}
+
+/// Returns the only record that is meant, of a list that is read whole.
+///
+/// # Errors
+/// None is meant, or several are.
+pub(super) fn only_meant<T>(
+    mut records: Vec<T>,
+    is_meant: impl Fn(&T) -> bool,
+    nothing: impl FnOnce() -> Failure,
+    several: impl Into<String>,
+) -> Result<T, Failure> {
+    records.retain(is_meant);
+    match (records.pop(), records.len()) {
+        (Some(only), 0) => Ok(only),
+        (None, _) => Err(nothing()),
+        _ => Err(Failure::new(Exit::Refused, several)),
     }
 }
 

@@ -95,18 +95,18 @@ async fn add(service: &Service, account: Account, email: Email, role: Role) -> R
 }
 
 /// Returns all members of an account.
-async fn all(service: &Service, account: &Account) -> CallResult<Vec<Member>> {
+async fn read_all(service: &Service, account: &Account) -> CallResult<Vec<Member>> {
     Ok(service.call(&operations::LIST_MEMBERS, account.id, ()).await?.data)
 }
 
 /// Returns the member with an email address, if there is one.
 async fn find(service: &Service, account: &Account, email: &Email) -> CallResult<Option<Member>> {
     let is_meant = |member: &Member| member.email.as_str().eq_ignore_ascii_case(email.as_str());
-    Ok(all(service, account).await?.into_iter().find(is_meant))
+    Ok(read_all(service, account).await?.into_iter().find(is_meant))
 }
 
 async fn list(service: &Service, account: Account) -> Result<Outcome, Failure> {
-    let listed = all(service, &account).await?;
+    let listed = read_all(service, &account).await?;
     let table = Table::new(["EMAIL", "ROLE", "ADDED"], &listed, |member: &Member| {
         [member.email.to_string(), member.role.to_string(), full(member.created_at)]
     });

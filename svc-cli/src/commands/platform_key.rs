@@ -10,11 +10,12 @@ use svc_core::store::Store;
 use svc_core::values::{Text, TimeZone};
 
 use super::key::{expiry, lifetime_until, status};
+use super::lookup;
 use crate::exit::{Exit, Failure};
 use crate::ids::IdArg;
-use crate::output::{Outcome, Table, fields, or_dash, state};
+use crate::output::Outcome;
+use crate::record::{Field, details, optional, state, table, text, time};
 use crate::session::Session;
-use crate::times::{full, full_or_dash};
 use crate::values::{self, Expiry, TimeArg};
 
 /// Manage the keys of the platform API, with which programs of the operator work on all accounts
@@ -102,55 +103,41 @@ async fn create(store: &dyn Store, input: PlatformKeyCreate) -> Result<Outcome, 
         .write("platform_key.create", input, async |tx, input| platform_keys::create(tx, input.clone()).await)
         .await?;
     let key = &new.key;
-    let shown = fields([
-        ("id", key.id.to_string()),
-        ("scopes", scopes(key)),
-        ("expires at", expiry(key.expires_at)),
-        ("key", new.text.reveal().to_owned()),
-    ]);
-    let text =
+    let shown = details(describe(key).into_iter().chain([text("key", new.text.reveal())]));
+    let message =
         format!("Created a key of the platform API.\n\n{shown}\nStore the key now. It will not be shown again.\n");
-    Outcome::new(&NewView { key, text: new.text.reveal() }, text)
+    Outcome::new(&NewView { key, text: new.text.reveal() }, message)
 }
 
-async fn all(store: &dyn Store) -> Result<Vec<PlatformKey>, Failure> {
+fn describe(key: &PlatformKey) -> Vec<Field> {
+    vec![
+        text("id", key.id).column(1, "ID"),
+        text("scopes", scopes(key)).column(4, "SCOPES"),
+        text("expires at", expiry(key.expires_at)),
+        optional("", key.name.as_ref()).column(2, "NAME"),
+        state("", status(key.revoked_at, key.expires_at)).column(3, "STATUS"),
+        time("", key.last_used_at).column(5, "LAST USED"),
+        text("", &key.prefix).column(6, "PREFIX"),
+        time("", key.created_at).column(7, "CREATED"),
+        text("", &key.created_by).column(8, "CREATED BY"),
+    ]
+}
+
+async fn read_all(store: &dyn Store) -> Result<Vec<PlatformKey>, Failure> {
     let list = store.read("platform_key.list", (), async |tx, ()| Ok(tx.platform_keys().await?));
     Ok(list.await?)
 }
 
 async fn list(store: &dyn Store) -> Result<Outcome, Failure> {
-    let keys = all(store).await?;
-    let heading = ["ID", "NAME", "STATUS", "SCOPES", "LAST USED", "PREFIX", "CREATED", "CREATED BY"];
-    let table = Table::new(heading, &keys, |key| {
-        [
-            key.id.to_string(),
-            or_dash(key.name.as_ref()),
-            state(status(key.revoked_at, key.expires_at)),
-            scopes(key),
-            full_or_dash(key.last_used_at),
-            key.prefix.clone(),
-            full(key.created_at),
-            key.created_by.clone(),
-        ]
-    });
+    let keys = read_all(store).await?;
     let empty = "There are no keys of the platform API; create one with `svc platform-key create`.";
-    Outcome::list(&keys, &table, empty)
+    Outcome::list(&keys, &table(&keys, describe), empty)
 }
 
 /// Returns the key that was named by its id or by a part of it. There are few keys, so all are read.
 async fn find(store: &dyn Store, id: &IdArg) -> Result<PlatformKey, Failure> {
-    let is_named = |key: &PlatformKey| match id {
-        IdArg::Whole(id) => key.id.uuid() == *id,
-        IdArg::Part(part) => part.begins(key.id.uuid()) || part.ends(key.id.uuid()),
-        IdArg::Name(_) => false,
-    };
-    let mut named = all(store).await?;
-    named.retain(is_named);
-    match (named.pop(), named.len()) {
-        (Some(key), 0) => Ok(key),
-        (None, _) => Err(unknown(id)),
-        _ => Err(Failure::new(Exit::Refused, format!("Several platform keys have the part {id}; give more of it."))),
-    }
+    let several = format!("Several platform keys have the part {id}; give more of it.");
+    lookup::only_meant(read_all(store).await?, |key| id.is_of(key.id.uuid()), || unknown(id), several)
 }
 
 /// Returns the failure of a command that names no key.

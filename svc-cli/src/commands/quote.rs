@@ -34,7 +34,7 @@ impl ResourceCommands for Quote {
     type ListFilter = Listing<SearchParams, QuoteFilter>;
     type Create = QuoteCreate;
     type Update = QuoteUpdate;
-    type Created = Self;
+    type Creation = Self;
     const KIND: KindInAccount = KindInAccount::Quote;
     const LIST: ListOperation<Self> = Records::<Self>::SEARCH;
     const CREATE: CreateOperation<Self> = Records::<Self>::CREATE;

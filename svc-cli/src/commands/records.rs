@@ -21,7 +21,7 @@ use svc_core::webhooks::subscriptions::StreamCreate;
 use uuid::Uuid;
 
 use super::input::read_input;
-use super::lookup::{self, Owned};
+use super::lookup::{self, FoundRecord};
 use super::resource::ResourceCommands;
 use crate::document::Document;
 use crate::exit::{Exit, Failure};
@@ -149,18 +149,18 @@ impl<R: ResourceCommands> FromArgMatches for RecordCommand<R> {
 }
 
 /// What a creation returned, worded for people.
-pub(crate) trait CreatedText {
+pub(crate) trait CreationText {
     fn text(&self) -> String;
 }
 
-impl<R: ResourceCommands> CreatedText for R {
+impl<R: ResourceCommands> CreationText for R {
     fn text(&self) -> String {
         format!("Created {} {}.\n\n{}", R::KIND, title(self), details(self))
     }
 }
 
 /// Runs one of the commands that every resource has.
-pub(crate) async fn run<R: ResourceCommands<Created: CreatedText>>(
+pub(crate) async fn run<R: ResourceCommands<Creation: CreationText>>(
     session: &Session,
     service: &Service,
     command: RecordCommand<R>,
@@ -168,7 +168,7 @@ pub(crate) async fn run<R: ResourceCommands<Created: CreatedText>>(
     match command {
         RecordCommand::List(options) => list::<R>(session, service, options).await,
         RecordCommand::Show(Target { id, account }) => {
-            let Owned { record, .. } = lookup::find::<R>(service, &id, &account).await?;
+            let FoundRecord { record, .. } = lookup::find::<R>(service, &id, &account).await?;
             Outcome::new(&record, details(&record))
         }
         RecordCommand::Create(options) => {
@@ -176,7 +176,7 @@ pub(crate) async fn run<R: ResourceCommands<Created: CreatedText>>(
             create(service, account, &R::CREATE, &options.body).await
         }
         RecordCommand::Update(UpdateRecord { target, body }) => {
-            let Owned { tenant_id, record: before, .. } =
+            let FoundRecord { tenant_id, record: before, .. } =
                 lookup::find::<R>(service, &target.id, &target.account).await?;
             let change: R::Update = input(service, tenant_id, &body).await?;
             let changed = service.call(&R::UPDATE, (tenant_id, before.id()), change).await;
@@ -204,7 +204,7 @@ pub(super) async fn create<I, C>(
 ) -> Result<Outcome, Failure>
 where
     I: Input + ToBody + Clone,
-    C: CreatedText + Serialize + DeserializeOwned + Send + 'static,
+    C: CreationText + Serialize + DeserializeOwned + Send + 'static,
 {
     let input: I = input(service, account, body).await?;
     let created = service.call(operation, account, input).await.map_err(|error| refusal(error, body))?;
@@ -361,8 +361,10 @@ fn title<R: ResourceCommands>(record: &R) -> String {
 /// Formats the fields of a record for people, one per line.
 fn details<R: ResourceCommands>(record: &R) -> String {
     let members = members(record);
-    let all: Vec<&str> = members.iter().map(|(name, _)| name.as_str()).collect();
-    let shown = if R::DETAILS.is_empty() { &all } else { R::DETAILS };
+    let mut shown: Vec<&str> = R::DETAILS.split_whitespace().collect();
+    if shown.is_empty() {
+        shown.extend(members.iter().map(|(name, _)| name.as_str()));
+    }
     let value = |name: &str| members.iter().find(|(known, _)| known == name).map(|(_, value)| text(value, moment));
     fields(shown.iter().map(|name| (name.replace('_', " "), value(name).unwrap_or_default())))
 }
@@ -416,7 +418,7 @@ mod tests {
     fn check<R: ResourceCommands>() {
         let schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<R>().to_value();
         let columns = R::COLUMNS.iter().flat_map(|(_, fields)| fields.split(' '));
-        for field in columns.chain(R::DETAILS.iter().copied()).chain([R::TITLE]) {
+        for field in columns.chain(R::DETAILS.split_whitespace()).chain([R::TITLE]) {
             let is_known = schema["properties"].get(field).is_some() || MORE.contains(&field);
             assert!(is_known, "{} has no {field}", R::KIND);
         }

@@ -16,7 +16,7 @@ pub(super) type ListOperation<R> =
     Operation<TenantId, Listing<ListParams, <R as ResourceCommands>::ListFilter>, Page<R>>;
 /// Creates a record.
 pub(super) type CreateOperation<R> =
-    Operation<TenantId, <R as ResourceCommands>::Create, <R as ResourceCommands>::Created>;
+    Operation<TenantId, <R as ResourceCommands>::Create, <R as ResourceCommands>::Creation>;
 /// Changes a record.
 pub(super) type UpdateOperation<R> = Operation<(TenantId, Id<R>), <R as ResourceCommands>::Update, R>;
 
@@ -29,7 +29,7 @@ pub(crate) trait ResourceCommands: Resource<Filter: ToBody> + DeserializeOwned {
     /// The body that changes a record.
     type Update: Input + ToBody + Clone;
     /// What a creation returns: the record, or more.
-    type Created: Serialize + DeserializeOwned + Send + 'static;
+    type Creation: Serialize + DeserializeOwned + Send + 'static;
     /// The kind of record, whose name is that of the command.
     const KIND: KindInAccount;
     /// Lists records.
@@ -46,8 +46,8 @@ pub(crate) trait ResourceCommands: Resource<Filter: ToBody> + DeserializeOwned {
     const DEFAULT_LIMIT: &'static str = "50";
     /// The columns of a list: their headings, and the fields in them, with spaces between several.
     const COLUMNS: &'static [(&'static str, &'static str)];
-    /// The fields that `show` shows, in this order. None stand for all.
-    const DETAILS: &'static [&'static str] = &[];
+    /// The fields that `show` shows, in this order, with spaces between. None stand for all.
+    const DETAILS: &'static str = "";
     /// The field by which people call the record, after the name of its type.
     const TITLE: &'static str = "id";
 

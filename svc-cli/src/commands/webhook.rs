@@ -21,7 +21,7 @@ use svc_core::webhooks::subscriptions::{
 };
 
 use super::lookup;
-use super::records::{self, CreateRecord, CreatedText, RecordCommand};
+use super::records::{self, CreateRecord, CreationText, RecordCommand};
 use super::resource::{CreateOperation, ListOperation, ResourceCommands, UpdateOperation};
 use crate::exit::Failure;
 use crate::fields::with_stream;
@@ -142,7 +142,7 @@ impl ResourceCommands for WebhookSubscription {
     type ListFilter = NoFilter;
     type Create = WebhookCreate;
     type Update = WebhookUpdate;
-    type Created = WebhookSubscriptionWithSecret;
+    type Creation = WebhookSubscriptionWithSecret;
     const KIND: KindInAccount = KindInAccount::Webhook;
     const LIST: ListOperation<Self> = Records::<Self>::LIST;
     const CREATE: CreateOperation<Self> = operations::CREATE_WEBHOOK;
@@ -156,31 +156,9 @@ impl ResourceCommands for WebhookSubscription {
         ("EVENTS", "events"),
         ("LAST STATUS", "last_delivery_status"),
     ];
-    const DETAILS: &'static [&'static str] = &[
-        "id",
-        "url",
-        "events",
-        "description",
-        "status",
-        "paused_at",
-        "consecutive_failures",
-        "last_delivery_at",
-        "last_delivery_status",
-        "headers",
-        "authentication",
-        "filter",
-        "payload",
-        "max_per_second",
-        "max_in_flight",
-        "timeout",
-        "retry_schedule",
-        "ordering",
-        "signature",
-        "signing_keys",
-        "client_certificate",
-        "certificate_authority",
-        "created_at",
-    ];
+    const DETAILS: &'static str = "id url events description status paused_at consecutive_failures last_delivery_at \
+        last_delivery_status headers authentication filter payload max_per_second max_in_flight timeout retry_schedule \
+        ordering signature signing_keys client_certificate certificate_authority created_at";
     /// As many as an account can have.
     const DEFAULT_LIMIT: &'static str = "1000";
 
@@ -276,7 +254,7 @@ pub(crate) async fn run(session: &Session, command: WebhookCommand) -> Result<Ou
     }
 }
 
-impl CreatedText for WebhookSubscriptionWithSecret {
+impl CreationText for WebhookSubscriptionWithSecret {
     fn text(&self) -> String {
         let WebhookSubscriptionWithSecret { subscription, secret, .. } = self;
         format!(

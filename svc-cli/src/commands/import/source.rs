@@ -87,7 +87,7 @@ impl Source {
         let max_rows = lines.saturating_sub(u64::from(format == Format::Csv));
         (&file).seek(SeekFrom::Start(begins)).map_err(failed)?;
         let read = Arc::new(AtomicU64::new(begins - start));
-        let input = Box::new(BufReader::with_capacity(BUFFER, Counted { raw: file, read: Arc::clone(&read) }));
+        let input = Box::new(BufReader::with_capacity(BUFFER, CountingReader { raw: file, read: Arc::clone(&read) }));
         Ok(Self { input, format, delimiter, line_end, line, name, size, max_rows, read })
     }
 
@@ -347,12 +347,12 @@ fn separator(line: &[u8]) -> Option<u8> {
 }
 
 /// A reader that counts the bytes read through it.
-struct Counted<R> {
+struct CountingReader<R> {
     raw: R,
     read: Arc<AtomicU64>,
 }
 
-impl<R: Read> Read for Counted<R> {
+impl<R: Read> Read for CountingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.raw.read(buffer)?;
         self.read.fetch_add(count as u64, Ordering::Relaxed);
