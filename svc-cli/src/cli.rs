@@ -2,7 +2,7 @@
 
 mod overview;
 
-use clap::builder::BoolishValueParser;
+use clap::builder::{BoolishValueParser, PathBufValueParser, TypedValueParser as _};
 use clap::{Command as ClapCommand, CommandFactory as _, Parser, Subcommand, ValueHint};
 use svc_core::env::Env;
 use svc_core::resources::bookings::Booking;
@@ -15,10 +15,10 @@ use crate::commands::{
     account, api, app, audit, completions, contact, dashboard, db, delivery, event, export, find, grant, import, init,
     invoice, key, listen, login, man, mcp, member, open, platform_key, quote, records, request, webhook,
 };
+use crate::confirm;
 use crate::exit::{self, Failure};
 use crate::output::{Outcome, Output};
 use crate::session::Session;
-use crate::{confirm, values};
 
 /// Manage an SVC database: accounts, API keys, invoices and webhooks.
 ///
@@ -83,7 +83,7 @@ pub struct Cli {
         long,
         global = true,
         env = "SVC_EVENT_KINDS",
-        value_parser = values::event_kinds_file(),
+        value_parser = PathBufValueParser::new().try_map(|path| EventKinds::from_file(&path)),
         value_hint = ValueHint::FilePath,
         hide_short_help = true,
         value_name = "FILE"

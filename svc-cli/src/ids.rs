@@ -7,13 +7,13 @@ use std::str::FromStr;
 use clap::Args;
 use svc_core::error::Issue;
 use svc_core::find::MAX_TEXT;
-pub use svc_core::lookup::IdPart;
+pub(crate) use svc_core::lookup::IdPart;
 use svc_core::values::{Text, parse_uuid};
 use uuid::Uuid;
 
 /// A record as it was named.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum IdArg {
+pub(crate) enum IdArg {
     /// A whole id.
     Whole(Uuid),
     /// The beginning or the end of an id, which must be that of one record only. It can be a number or a name as well.
@@ -23,14 +23,6 @@ pub enum IdArg {
 }
 
 /// Parses an id, at least four characters of its beginning or its end, or what the record is called.
-///
-/// ```
-/// use svc_cli::ids::IdArg;
-/// assert!(matches!("0195a3c8-0000-7000-8000-000000000001".parse(), Ok(IdArg::Whole(_))));
-/// assert!(matches!("0195a3c8-00".parse(), Ok(IdArg::Part(_))));
-/// assert!(matches!("INV-0001".parse(), Ok(IdArg::Name(_))));
-/// assert!("".parse::<IdArg>().is_err());
-/// ```
 impl FromStr for IdArg {
     type Err = Issue;
 
@@ -68,18 +60,31 @@ impl fmt::Display for IdArg {
 
 /// The account that a command works on.
 #[derive(Args, Clone, Debug)]
-pub struct InAccount {
+pub(crate) struct InAccount {
     /// Account, by its id or its name. The default is the only one.
     #[arg(long, alias = "tenant", env = "SVC_TENANT", hide_env = true, value_name = "ID")]
-    pub account: Option<IdArg>,
+    pub(crate) account: Option<IdArg>,
 }
 
 /// The record that a command works on.
 #[derive(Args, Clone, Debug)]
-pub struct Target {
+pub(crate) struct Target {
     /// Record, by its id, a part of it that no other one has, or its number, email address or name.
-    pub id: IdArg,
+    pub(crate) id: IdArg,
     /// The account that owns the record.
     #[command(flatten)]
-    pub account: InAccount,
+    pub(crate) account: InAccount,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_named_by_its_id_by_a_part_of_it_or_by_its_name() {
+        assert!(matches!("0195a3c8-0000-7000-8000-000000000001".parse(), Ok(IdArg::Whole(_))));
+        assert!(matches!("0195a3c8-00".parse(), Ok(IdArg::Part(_))));
+        assert!(matches!("INV-0001".parse(), Ok(IdArg::Name(_))));
+        assert!("".parse::<IdArg>().is_err());
+    }
 }

@@ -8,11 +8,11 @@ use svc_core::input::json::Json;
 use svc_core::values::EventKind;
 
 use crate::cli::{Cli, Command};
-use crate::commands::event::EventCommand;
+use crate::commands::event::{EventCommand, can_be_emitted};
 use crate::commands::records::RecordCommand;
 use crate::commands::webhook::WebhookCommand;
 use crate::fields::{BodySource, FieldValue};
-use crate::{help, values};
+use crate::help;
 
 /// Refuses an event kind that the service does not have, as clap refuses the value of any other option.
 ///
@@ -22,7 +22,7 @@ pub(crate) fn check(cli: &Cli, args: &[OsString]) -> Result<(), clap::Error> {
     let (option, typed) = typed(&cli.command);
     let Some(unknown) = typed.into_iter().find(|kind| !known.contains(*kind)) else { return Ok(()) };
     let is_emitted = matches!(cli.command, Command::Event(_));
-    let possible = known.all().filter(|kind| !is_emitted || values::can_be_emitted(*kind));
+    let possible = known.all().filter(|kind| !is_emitted || can_be_emitted(*kind));
     let mut root = Cli::command();
     root.build();
     let command = help::command_of(&root, args);

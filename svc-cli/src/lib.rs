@@ -12,7 +12,7 @@
 //!
 //! - [`cli`] has the options of all commands, and runs the command. `commands` has a file for each group of commands: their
 //!   options, help, and what they do. Each calls the platform API and formats the result.
-//! - [`values`] and [`ids`] parse the values of options. `fields` makes options of the fields of API inputs.
+//! - `values` and `ids` parse the values of options. `fields` makes options of the fields of API inputs.
 //! - `session` opens what a command works on. `backend` says what that is: a database, or a `server` elsewhere. `service`
 //!   calls the platform API of either. `profiles` keeps servers and their keys.
 //! - `confirm` asks before what cannot be undone. `clock_guard` refuses writes under a clock that is far ahead.
@@ -22,7 +22,7 @@
 //! - [`presets`] lists the columns of files that other programs export.
 //! - `document` holds JSON from elsewhere and preserves its numbers exactly.
 //! - [`help`] renders the help of commands. `usage` words errors of the command line itself, and `kinds` checks event kinds, which are also in a file.
-//! - [`exit`] defines the exit codes and maps errors to them.
+//! - `exit` defines the exit codes and maps errors to them.
 
 mod backend;
 pub mod cli;
@@ -30,10 +30,10 @@ mod clock_guard;
 mod commands;
 mod confirm;
 mod document;
-pub mod exit;
+mod exit;
 mod fields;
 pub mod help;
-pub mod ids;
+mod ids;
 mod kinds;
 mod output;
 pub mod presets;
@@ -46,7 +46,7 @@ mod table;
 mod times;
 mod usage;
 mod user;
-pub mod values;
+mod values;
 
 use std::ffi::{OsStr, OsString};
 use std::pin::Pin;

@@ -2,10 +2,13 @@
 
 mod sandbox;
 
+use std::num::NonZeroU32;
+
 use clap::{Args, Subcommand, value_parser};
 use serde_json::{Value, json};
-use svc_core::accounts::limits::CappedCollection;
+use svc_core::accounts::limits::{CappedCollection, parse_limit, parse_max_webhooks, parse_write_limit};
 use svc_core::accounts::tenants::DeveloperAccess;
+use svc_core::error::Issue;
 use svc_core::platform::{
     Account, AccountCreate, AccountUpdate, AtLeastOne, WebhookCount, WriteLimitChanges, WriteLimits, Zone, operations,
 };
@@ -18,7 +21,6 @@ use crate::output::Outcome;
 use crate::record::{Field, details, optional, state, table, text, time};
 use crate::service::Service;
 use crate::session::Session;
-use crate::values::{self, Limit, MaxWebhooks};
 
 /// Manage accounts: businesses, their settings and their access to the API.
 ///
@@ -125,27 +127,53 @@ pub(crate) enum AccountCommand {
 pub(crate) struct AccountChanges {
     /// Name of the business: one line of at most 300 characters.
     #[arg(long, value_parser = Text::<300>::parse)]
-    pub(crate) name: Option<Text<300>>,
+    name: Option<Text<300>>,
     /// IANA time zone, such as Australia/Sydney. It determines the account's current date.
     #[arg(long, value_parser = TimeZone::parse, value_name = "ZONE")]
-    pub(crate) time_zone: Option<TimeZone>,
+    time_zone: Option<TimeZone>,
     /// ISO 4217 code of the currency of quotes and invoices that name none.
     #[arg(long, value_parser = Currency::parse, value_name = "CODE")]
-    pub(crate) currency: Option<Currency>,
+    currency: Option<Currency>,
     /// Whether each email address may belong to only one contact: true or false.
     #[arg(long, value_name = "BOOL")]
-    pub(crate) unique_contact_email: Option<bool>,
+    unique_contact_email: Option<bool>,
     /// Requests per minute for each of the account's keys, or `default` for the server's limit.
-    #[arg(long, value_parser = values::limit, allow_hyphen_values = true, value_name = "N|default")]
-    pub(crate) rate_limit: Option<Limit>,
+    #[arg(long, value_parser = parse_limit_or_default, allow_hyphen_values = true, value_name = "N|default")]
+    rate_limit: Option<Limit>,
     /// Writes per minute for each of the account's keys, counted per method and route of a resource: quotes=20, or
     /// quotes=default for the server's limit. The option can be repeated.
-    #[arg(long, value_parser = values::write_limit, value_delimiter = ',', value_name = "RESOURCE=N|default")]
-    pub(crate) write_rate_limit: Vec<(CappedCollection, Limit)>,
+    #[arg(long, value_parser = parse_write_limit_or_default, value_delimiter = ',', value_name = "RESOURCE=N|default")]
+    write_rate_limit: Vec<(CappedCollection, Limit)>,
     /// The number of webhook subscriptions that the account can have, from 1 to 1000, or `default` for the server's limit.
     /// Those that it has stay, even if they are more.
-    #[arg(long, value_parser = values::max_webhooks, allow_hyphen_values = true, value_name = "N|default")]
-    pub(crate) max_webhooks: Option<MaxWebhooks>,
+    #[arg(long, value_parser = parse_max_webhooks_or_default, allow_hyphen_values = true, value_name = "N|default")]
+    max_webhooks: Option<Option<u32>>,
+}
+
+/// A rate limit in requests per minute. `None` stands for the server's limit.
+type Limit = Option<NonZeroU32>;
+
+/// Parses a rate limit: a whole number of at least 1, or `default`.
+fn parse_limit_or_default(text: &str) -> Result<Limit, Issue> {
+    or_default(text, parse_limit)
+}
+
+/// Parses a limit, or `default`, which is `None`.
+fn or_default<T>(text: &str, parse: fn(&str) -> Result<T, Issue>) -> Result<Option<T>, Issue> {
+    if text == "default" {
+        return Ok(None);
+    }
+    parse(text).map(Some).map_err(|issue| Issue { message: format!("{issue}, or default").into(), ..issue })
+}
+
+/// Parses a number of webhook subscriptions, or `default`.
+fn parse_max_webhooks_or_default(text: &str) -> Result<Option<u32>, Issue> {
+    or_default(text, parse_max_webhooks)
+}
+
+/// Parses the write limit of a resource, such as `quotes=20` or `quotes=default`.
+fn parse_write_limit_or_default(text: &str) -> Result<(CappedCollection, Limit), Issue> {
+    parse_write_limit(text, parse_limit_or_default)
 }
 
 pub(crate) async fn run(session: &Session, command: AccountCommand) -> Result<Outcome, Failure> {
@@ -288,4 +316,16 @@ fn write_limits(limits: &WriteLimits) -> String {
     let own: Vec<String> =
         all.iter().filter_map(|(name, limit)| limit.map(|limit| format!("{name}={limit}"))).collect();
     if own.is_empty() { limit(None) } else { format!("{} per minute", own.join(", ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_is_a_number_or_that_of_the_server() {
+        assert_eq!(parse_limit_or_default("600").unwrap().map(u32::from), Some(600));
+        assert_eq!(parse_limit_or_default("default"), Ok(None));
+        assert!(parse_limit_or_default("0").is_err());
+    }
 }

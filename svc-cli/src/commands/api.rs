@@ -14,7 +14,6 @@ use crate::ids::InAccount;
 use crate::output::{Outcome, plain, stream};
 use crate::service::CallError;
 use crate::session::Session;
-use crate::values;
 
 /// Send a request to the platform API of a server, and print the response as it is.
 ///
@@ -29,19 +28,38 @@ use crate::values;
                   svc api -i GET /accounts")]
 pub(crate) struct Api {
     /// Method of the request: GET, POST, PATCH or DELETE.
-    #[arg(value_parser = values::method, value_name = "METHOD")]
-    pub(crate) method: Method,
+    #[arg(value_parser = parse_method, value_name = "METHOD")]
+    method: Method,
     /// Path below /platform/v1, with its query. One that does not begin with /accounts is a path of the account.
-    #[arg(value_parser = values::api_path, value_name = "PATH")]
-    pub(crate) path: String,
+    #[arg(value_parser = parse_path, value_name = "PATH")]
+    path: String,
     /// File with the body, or - for stdin: JSON of at most 1 MiB.
     #[arg(long, short, value_name = "FILE|-")]
-    pub(crate) data: Option<PathBuf>,
+    data: Option<PathBuf>,
     /// Print the status and the headers of the response before its body.
     #[arg(long, short)]
-    pub(crate) include: bool,
+    include: bool,
     #[command(flatten)]
-    pub(crate) account: InAccount,
+    account: InAccount,
+}
+
+/// Parses the method of a request, in any case.
+fn parse_method(text: &str) -> Result<Method, &'static str> {
+    let method = text.to_ascii_uppercase().parse().ok();
+    let known = [Method::GET, Method::POST, Method::PATCH, Method::DELETE];
+    method.filter(|method| known.contains(method)).ok_or("must be GET, POST, PATCH or DELETE")
+}
+
+/// Parses the path of a request, whose first slash can be omitted.
+fn parse_path(text: &str) -> Result<String, &'static str> {
+    let path = text.strip_prefix("/platform/v1").filter(|rest| rest.starts_with('/')).unwrap_or(text);
+    let path = path.strip_prefix('/').unwrap_or(path);
+    let (segments, _) = path.split_once('?').unwrap_or((path, ""));
+    let is_plain = path.bytes().all(|byte| byte.is_ascii_graphic()) && !path.contains(['#', '\\']);
+    if !is_plain || segments.contains("//") || segments.split('/').any(|segment| [".", ".."].contains(&segment)) {
+        return Err("must be a path below /platform/v1, such as /contacts?limit=10 or /accounts");
+    }
+    Ok(format!("/{path}"))
 }
 
 /// The first segments of paths that are not those of an account.
@@ -134,5 +152,13 @@ mod tests {
         assert_eq!([401, 403, 409, 412].map(exit), [Some(Exit::Refused); 4]);
         assert_eq!(exit(503), Some(Exit::Unreachable));
         assert_eq!([429, 500, 502].map(exit), [Some(Exit::Failed); 3]);
+    }
+
+    #[test]
+    fn a_path_is_below_the_platform_api() {
+        assert_eq!(parse_path("contacts?limit=1").as_deref(), Ok("/contacts?limit=1"));
+        assert_eq!(parse_path("/platform/v1/accounts").as_deref(), Ok("/accounts"));
+        assert!(parse_path("https://example.com").is_err());
+        assert!(parse_path("/accounts/../../metrics").is_err());
     }
 }

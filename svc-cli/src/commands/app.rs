@@ -26,9 +26,9 @@ use crate::values;
 #[derive(Args, Clone, Debug)]
 pub(crate) struct AppArg {
     /// App, by its id, its client id or its name.
-    pub(crate) app: IdArg,
+    app: IdArg,
     #[command(flatten)]
-    pub(crate) owner: Owner,
+    owner: Owner,
 }
 
 /// Whose app it is.
@@ -36,7 +36,7 @@ pub(crate) struct AppArg {
 pub(crate) struct Owner {
     /// Account whose people develop the app, by its id or its name. The default is none: an app of the operator.
     #[arg(long, alias = "tenant", value_name = "ID")]
-    pub(crate) account: Option<IdArg>,
+    account: Option<IdArg>,
 }
 
 /// Manage apps of somebody else, which owners of accounts can let work on them (OAuth 2.0).

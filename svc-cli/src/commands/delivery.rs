@@ -3,6 +3,7 @@
 mod bulk;
 mod follow;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Subcommand, value_parser};
 use serde::Serialize;
 use serde_json::Value;
@@ -45,7 +46,7 @@ pub(crate) enum DeliveryCommand {
         #[arg(long, value_name = "ID")]
         subscription: Option<IdArg>,
         /// List only deliveries with this status.
-        #[arg(long, value_parser = values::delivery_statuses())]
+        #[arg(long, value_parser = statuses())]
         status: Option<DeliveryStatus>,
         /// List only deliveries of events of this kind, also of one that is no longer in the file of --event-kinds.
         #[arg(long, value_parser = values::kind_of_event(), value_name = "KIND")]
@@ -112,7 +113,7 @@ pub(crate) enum DeliveryCommand {
         #[arg(long, value_parser = values::since, allow_hyphen_values = true, value_name = "TIME", conflicts_with = "id")]
         until: Option<TimeArg>,
         /// Replay deliveries with these statuses, separated by commas. The default is failed,held.
-        #[arg(long, value_parser = values::delivery_statuses(), value_delimiter = ',', value_name = "STATUS", conflicts_with = "id")]
+        #[arg(long, value_parser = statuses(), value_delimiter = ',', value_name = "STATUS", conflicts_with = "id")]
         status: Vec<DeliveryStatus>,
         /// Also send events that the webhook missed because it was disabled or did not exist yet.
         #[arg(long, conflicts_with = "id")]
@@ -157,6 +158,12 @@ struct Envelope {
     data: Document,
     delivered_at: Option<Timestamp>,
     tenant_id: TenantId,
+}
+
+/// Returns a parser for the status of a delivery.
+fn statuses() -> impl TypedValueParser<Value = DeliveryStatus> {
+    PossibleValuesParser::new(DeliveryStatus::ALL.iter().map(|status| status.as_str()))
+        .try_map(|text| DeliveryStatus::from_text(&text).ok_or("must be the status of a delivery"))
 }
 
 pub(crate) async fn run(session: &Session, command: DeliveryCommand) -> Result<Outcome, Failure> {

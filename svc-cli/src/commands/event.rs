@@ -1,8 +1,10 @@
 //! `svc event`.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, value_parser};
+use clap::builder::{PossibleValue, TypedValueParser};
+use clap::{Arg, Args, Command, Subcommand, value_parser};
 use serde::Serialize;
 use svc_core::error::Error;
 use svc_core::input::FromJson as _;
@@ -69,7 +71,7 @@ pub(crate) enum EventCommand {
         #[command(flatten)]
         account: InAccount,
         /// Kind of the event.
-        #[arg(long, value_parser = values::KindToEmit)]
+        #[arg(long, value_parser = KindToEmit)]
         kind: EventKind,
         /// File with the record that the event is about, or - for stdin: a JSON object, at most 1 MiB. It fits the
         /// schema of its kind in the file of --event-kinds; that of a stay or a cohort has an `id`.
@@ -119,6 +121,42 @@ impl From<Event> for View {
 
 /// The number of events among which those of a kind are looked for.
 const MAX_SEARCHED: u32 = 2_000;
+
+/// A parser for the event kinds that `svc event emit` can emit: those of stays and cohorts, and custom ones. All other
+/// kinds are emitted only by the operations that they report.
+#[derive(Clone, Copy, Debug)]
+struct KindToEmit;
+
+/// Returns whether `svc event emit` can emit events of this kind.
+pub(crate) fn can_be_emitted(kind: EventKind) -> bool {
+    kind.is_external() || !kind.is_built_in()
+}
+
+impl KindToEmit {
+    fn parse_kind(text: &str) -> Result<EventKind, String> {
+        let possible: Vec<&str> =
+            EventKind::BUILT_IN.iter().filter(|kind| kind.is_external()).map(|kind| kind.as_str()).collect();
+        let possible = format!("must be one of {}, or of --event-kinds", possible.join(", "));
+        match EventKind::from_text(text) {
+            Some(kind) if can_be_emitted(kind) => Ok(kind),
+            Some(kind) => Err(format!("{kind} is emitted only by its own operation; {possible}")),
+            None => Err(possible),
+        }
+    }
+}
+
+impl TypedValueParser for KindToEmit {
+    type Value = EventKind;
+
+    fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<EventKind, clap::Error> {
+        TypedValueParser::parse_ref(&Self::parse_kind, command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let kinds = EventKind::BUILT_IN.iter().filter(|kind| kind.is_external());
+        Some(Box::new(kinds.map(|kind| PossibleValue::new(kind.as_str()))))
+    }
+}
 
 pub(crate) async fn run(session: &Session, command: EventCommand) -> Result<Outcome, Failure> {
     let service = &session.service().await?;
@@ -259,5 +297,15 @@ mod tests {
             let failure = parse_record(bad.as_bytes()).unwrap_err();
             assert!(failure.exit() == Exit::Usage && failure.message().contains(error), "{bad}: {failure:?}");
         }
+    }
+
+    #[test]
+    fn only_kinds_of_external_events_can_be_emitted() {
+        let possible = KindToEmit.possible_values().unwrap();
+        let names: Vec<String> = possible.map(|value| value.get_name().to_owned()).collect();
+        assert_eq!(names.len(), 7);
+        assert!(names.iter().all(|name| KindToEmit::parse_kind(name).is_ok()));
+        assert!(KindToEmit::parse_kind("invoice.paid").unwrap_err().contains("own operation"));
+        assert!(KindToEmit::parse_kind("stay.Created").unwrap_err().starts_with("must be one of stay.created, "));
     }
 }

@@ -60,28 +60,28 @@ pub(crate) enum ExportKind {
 pub(crate) struct Export {
     /// Type of the records to export.
     #[arg(value_enum, value_name = "KIND")]
-    pub(crate) kind: ExportKind,
+    kind: ExportKind,
     #[command(flatten)]
-    pub(crate) account: InAccount,
+    account: InAccount,
     /// Output format.
     #[arg(long, value_enum, default_value = "ndjson")]
-    pub(crate) format: Format,
+    format: Format,
     /// Put an apostrophe before CSV cells that a spreadsheet would run as formulas. An import removes it again.
     ///
     /// These are texts that begin with =, +, -, @, a tab or a line break. Use it for files that people open in a
     /// spreadsheet, since customers choose the texts. Texts that begin with = get the apostrophe in any case, since an import
     /// takes no formula.
     #[arg(long)]
-    pub(crate) escape_formulas: bool,
+    escape_formulas: bool,
     /// Export only records changed since this time, such as 2026-03-14T15:09:26Z, or this long ago, such as 2h or 7d.
     /// A date, such as 2026-03-14, is its start in the account's time zone.
     #[arg(long, value_parser = values::since, allow_hyphen_values = true, value_name = "TIME")]
-    pub(crate) since: Option<TimeArg>,
+    since: Option<TimeArg>,
     /// Add the field `amount_paid` to each invoice.
     ///
     /// The API does not return this field, but an import requires it for partially paid invoices.
     #[arg(long)]
-    pub(crate) amount_paid: bool,
+    amount_paid: bool,
 }
 
 /// An invoice with the amount paid, which the public API does not return.

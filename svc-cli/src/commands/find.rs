@@ -22,9 +22,9 @@ pub(crate) struct Find {
     /// What to look for: a whole name, number or email address, at least three characters of any text, or a word of one or two.
     /// Case, accents, and what stands between the digits of a phone number make no difference.
     #[arg(value_parser = text, value_name = "TEXT")]
-    pub(crate) text: FindText,
+    text: FindText,
     #[command(flatten)]
-    pub(crate) account: InAccount,
+    account: InAccount,
 }
 
 fn text(text: &str) -> Result<FindText, Issue> {

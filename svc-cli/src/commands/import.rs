@@ -10,6 +10,7 @@ mod cells;
 mod check;
 mod columns;
 mod csv;
+mod date_format;
 mod dates;
 mod groups;
 mod ndjson;

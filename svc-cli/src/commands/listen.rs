@@ -25,6 +25,7 @@ use svc_core::values::{EventKind, HostPolicy, Secret};
 use svc_webhook_verify::Verifier;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
+use url::Url;
 
 use self::own_webhook::OwnWebhook;
 use self::received::ReceivedDelivery;
@@ -70,7 +71,7 @@ pub(crate) struct Listen {
         long = "secret",
         env = "SVC_WEBHOOK_SECRET",
         hide_env_values = true,
-        value_parser = values::secret,
+        value_parser = wrap_secret,
         value_name = "whsec_…"
     )]
     pub(crate) secrets: Vec<Secret>,
@@ -78,11 +79,11 @@ pub(crate) struct Listen {
     #[arg(long)]
     pub(crate) any_age: bool,
     /// Respond to every request with this status, from 300 to 599.
-    #[arg(long, value_parser = values::failing_status, conflicts_with = "forward_to", value_name = "STATUS")]
+    #[arg(long, value_parser = parse_failing_status, conflicts_with = "forward_to", value_name = "STATUS")]
     pub(crate) fail: Option<StatusCode>,
     /// Forward every POST request to this http:// URL, verified or not, and return its response. The scheme can be
     /// omitted, and a number is a port of this machine: 3000, or localhost:3000/webhooks.
-    #[arg(long, value_parser = values::http_url, value_name = "URL")]
+    #[arg(long, value_parser = parse_url, value_name = "URL")]
     pub(crate) forward_to: Option<Uri>,
     /// Print one JSON object per line, as --json does.
     #[arg(long)]
@@ -95,6 +96,40 @@ const MAX_BODY: usize = 1 << 20;
 const DEFAULT_PORT: u16 = 9000;
 /// The pause after a failed accept, such as when no file descriptors are left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// Wraps a secret. It is validated later, since clap would print the value in its error message.
+fn wrap_secret(text: &str) -> Result<Secret, Infallible> {
+    Ok(Secret::new(text))
+}
+
+/// Parses an HTTP status that a sender treats as a failure.
+fn parse_failing_status(text: &str) -> Result<StatusCode, &'static str> {
+    let status = text.parse::<StatusCode>().ok().filter(|status| (300..600).contains(&status.as_u16()));
+    status.ok_or("must be a status from 300 to 599, such as 500")
+}
+
+/// Parses an `http://` URL. The scheme can be omitted, and a number alone is a port of this machine. Characters that a
+/// request line cannot have are percent-encoded.
+fn parse_url(text: &str) -> Result<Uri, &'static str> {
+    const INVALID: &str = "must be a URL such as http://localhost:3000/webhooks, or a port such as 3000";
+    let has_scheme = text.split_once("://").is_some_and(|(scheme, _)| !scheme.contains(['/', '?', '#']));
+    let host = text.split(['/', '?', '#']).next().unwrap_or_default();
+    let whole = match (has_scheme, host.bytes().all(|byte| byte.is_ascii_digit())) {
+        (true, _) => text.to_owned(),
+        (false, _) if host.is_empty() => return Err("must name a host, without a user name or password"),
+        (false, true) => format!("http://localhost:{text}"),
+        (false, false) => format!("http://{text}"),
+    };
+    let mut url = Url::parse(&whole).map_err(|_| INVALID)?;
+    if url.scheme() != "http" {
+        return Err("must be an http:// URL; https:// is not supported here");
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("must name a host, without a user name or password");
+    }
+    url.set_fragment(None);
+    url.as_str().parse().map_err(|_| INVALID)
+}
 
 struct Receiver {
     verifier: Verifier,
@@ -262,4 +297,38 @@ fn status(status: StatusCode) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::default());
     *response.status_mut() = status;
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failing_status_is_between_300_and_599() {
+        assert_eq!(parse_failing_status("500"), Ok(StatusCode::INTERNAL_SERVER_ERROR));
+        for bad in ["", "200", "299", "600", "999", "5xx"] {
+            assert!(parse_failing_status(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_forward_url_is_plain_http() {
+        for (good, url) in [
+            ("http://[::1]:3000/", "http://[::1]:3000/"),
+            ("HTTP://localhost", "http://localhost/"),
+            ("127.0.0.1", "http://127.0.0.1/"),
+            ("app:8080/hook", "http://app:8080/hook"),
+            ("3000", "http://localhost:3000/"),
+            ("3000/hook?a", "http://localhost:3000/hook?a"),
+            ("localhost:3000/é ü?q=ß#part", "http://localhost:3000/%C3%A9%20%C3%BC?q=%C3%9F"),
+            ("localhost/?next=http://b/", "http://localhost/?next=http://b/"),
+            ("http://bücher.example/", "http://xn--bcher-kva.example/"),
+        ] {
+            assert_eq!(parse_url(good).map(|url| url.to_string()).as_deref(), Ok(url), "{good}");
+        }
+        for bad in ["", "/hook", "https://a", "http://", "http://a@b/", "ftp://a", "http://a b", "http://:80", "65536"]
+        {
+            assert!(parse_url(bad).is_err(), "{bad}");
+        }
+    }
 }

@@ -37,9 +37,9 @@ use crate::session::Session;
 pub(crate) struct Mcp {
     /// Offer only tools that change nothing.
     #[arg(long)]
-    pub(crate) read_only: bool,
+    read_only: bool,
     #[command(flatten)]
-    pub(crate) account: InAccount,
+    account: InAccount,
 }
 
 /// The most messages that wait for their answers at a time.

@@ -29,15 +29,15 @@ use crate::session::Session;
                   svc open 6f1c02d93b5e --url https://api.example.com")]
 pub(crate) struct Open {
     /// Id of a record, webhook, event or delivery, or a part of it. The default is the overview of the account.
-    pub(crate) id: Option<IdArg>,
+    id: Option<IdArg>,
     /// Open the page in the browser, which is $BROWSER or the one of the desktop.
     #[arg(long)]
-    pub(crate) browser: bool,
+    browser: bool,
     /// URL at which the browser reaches the server.
     #[arg(long, env = "SVC_URL", default_value = "http://127.0.0.1:8080", value_name = "URL")]
-    pub(crate) url: String,
+    url: String,
     #[command(flatten)]
-    pub(crate) account: InAccount,
+    account: InAccount,
 }
 
 /// The path of the page of a record, if it is there.

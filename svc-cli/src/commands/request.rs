@@ -39,31 +39,31 @@ pub(crate) enum RequestCommand {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ListRequests {
     #[command(flatten)]
-    pub(crate) account: InAccount,
+    account: InAccount,
     /// List only requests whose response has this status, such as 404, or one of a class, such as 4xx.
     #[arg(long, value_name = "STATUS")]
-    pub(crate) status: Option<StatusFilter>,
+    status: Option<StatusFilter>,
     /// List only requests with this method, such as POST.
     #[arg(long, value_parser = Text::<20>::parse, value_name = "METHOD")]
-    pub(crate) method: Option<Text<20>>,
+    method: Option<Text<20>>,
     /// List only requests whose path contains this text.
     #[arg(long, value_parser = Text::<500>::parse, value_name = "TEXT")]
-    pub(crate) path: Option<Text<500>>,
+    path: Option<Text<500>>,
     /// List only requests with this API key.
     #[arg(long, value_name = "ID")]
-    pub(crate) key: Option<IdArg>,
+    key: Option<IdArg>,
     /// List only requests since this time, such as 2026-03-14T15:09:26Z, or this long ago, such as 2h. A date, such as
     /// 2026-03-14, is its start in the account's time zone.
     #[arg(long, value_parser = values::since, allow_hyphen_values = true, value_name = "TIME")]
-    pub(crate) since: Option<TimeArg>,
+    since: Option<TimeArg>,
     /// Maximum number of requests to list.
     #[arg(long, value_parser = value_parser!(u32).range(1..), default_value = "50", value_name = "N")]
-    pub(crate) limit: u32,
+    limit: u32,
     /// Print a line for each request, until Ctrl-C.
     ///
     /// Starts now, or at --since. With --json, each line is a JSON document.
     #[arg(long, short, conflicts_with = "limit")]
-    pub(crate) follow: bool,
+    follow: bool,
 }
 
 /// The number of requests that are followed, which is that of the log.

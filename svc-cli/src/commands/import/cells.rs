@@ -15,10 +15,10 @@ use svc_core::values::{Currency, TimeZone, formulas};
 
 use super::amounts::{amount, either};
 use super::columns::{Cell, Columns};
+use super::date_format::DateFormat;
 use super::dates::DateReader;
-use super::options::Import;
+use super::options::{Import, ValueMapping};
 use crate::exit::{Exit, Failure};
-use crate::values::{DateFormat, ValueMapping};
 
 /// The fields that are dates.
 const DATES: [&str; 2] = ["issue_date", "due_date"];

@@ -8,9 +8,9 @@ use svc_core::input::json::Json;
 use svc_core::input::similar;
 
 use super::dates::{Zone, zone_of_column};
+use super::options::ColumnMapping;
 use crate::exit::{Exit, Failure};
 use crate::presets::PresetField;
-use crate::values::ColumnMapping;
 
 /// The most columns of a file that an error names.
 const MAX_NAMED: usize = 50;
@@ -382,8 +382,8 @@ pub(super) fn delimiter(header: &[u8]) -> u8 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::options::column_mapping;
     use super::*;
-    use crate::values::column_mapping;
 
     const FIELDS: [&str; 3] = ["email", "first_name", "postcode"];
 

@@ -6,7 +6,7 @@
 
 use svc_core::values::{Date, TimeZone, Timestamp};
 
-use crate::values::DateFormat;
+use super::date_format::DateFormat;
 
 /// How the dates of a column are read.
 #[derive(Clone, Copy, Debug)]

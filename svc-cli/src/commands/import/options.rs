@@ -1,13 +1,16 @@
 //! The options of `svc import`.
 
+use std::fmt::{self, Display};
 use std::path::PathBuf;
 
+use clap::builder::TypedValueParser;
 use clap::{Args, value_parser};
 use svc_core::platform::ImportKind;
 
+use super::date_format::DateFormat;
 use crate::ids::InAccount;
-use crate::presets::Preset;
-use crate::values::{self, ColumnMapping, DateFormat, Format, ValueMapping};
+use crate::presets::{PRESETS, Preset};
+use crate::values::{self, Format};
 
 /// Import contacts or invoices from a CSV or NDJSON file, or all records of an account from an export.
 ///
@@ -49,27 +52,27 @@ use crate::values::{self, ColumnMapping, DateFormat, Format, ValueMapping};
 pub(crate) struct Import {
     /// Type of the records in the file.
     #[arg(
-        value_parser = values::import_kind(),
+        value_parser = parse_kind(),
         required_unless_present = "presets",
         hide_possible_values = true,
         value_name = "contacts|invoices|all"
     )]
-    pub(crate) kind: Option<ImportKind>,
+    pub(super) kind: Option<ImportKind>,
     /// File to read, or - for stdin. Its size is not limited.
     #[arg(required_unless_present = "presets", value_name = "FILE|-")]
-    pub(crate) file: Option<PathBuf>,
+    pub(super) file: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) account: InAccount,
+    pub(super) account: InAccount,
     /// Format of the file. By default it is detected.
     ///
     /// It is detected from the file's extension or its first character.
     #[arg(long, value_enum, hide_possible_values = true, value_name = "csv|ndjson")]
-    pub(crate) format: Option<Format>,
+    pub(super) format: Option<Format>,
     /// Program that exported the CSV file, whose columns --presets lists.
     ///
     /// Its columns are mapped to fields as --presets lists, and others are left out. --map takes precedence, as does --map-value for statuses. Dates may need --date-format.
-    #[arg(long, value_parser = values::preset(), hide_possible_values = true, value_name = "PROGRAM")]
-    pub(crate) from: Option<Preset>,
+    #[arg(long, value_parser = parse_preset(), hide_possible_values = true, value_name = "PROGRAM")]
+    pub(super) from: Option<Preset>,
     /// List the programs for --from, with the columns of their exports.
     #[arg(
         long,
@@ -78,7 +81,7 @@ pub(crate) struct Import {
             "date_format", "values", "dry_run", "no_events", "update", "keep_empty", "report",
         ]
     )]
-    pub(crate) presets: bool,
+    pub(super) presets: bool,
     /// Import a column as a field, such as "Given Name=first_name".
     ///
     /// The option can be repeated. The case of the names of columns does not count, nor whether they have spaces, hyphens or underscores, so `First Name`
@@ -86,70 +89,160 @@ pub(crate) struct Import {
     /// Of columns with the same name, "Email#2=email" takes the second. An empty field leaves the column out, such as "id=".
     #[arg(
         long = "map",
-        value_parser = values::column_mapping,
+        value_parser = column_mapping,
         allow_hyphen_values = true,
         value_name = "COLUMN=FIELD"
     )]
-    pub(crate) mapping: Vec<ColumnMapping>,
+    pub(super) mapping: Vec<ColumnMapping>,
     /// Skip columns that are no fields, instead of refusing the file.
     #[arg(long, conflicts_with = "from")]
-    pub(crate) ignore_unknown: bool,
+    pub(super) ignore_unknown: bool,
     /// Skip this many lines of a CSV file before its header.
     ///
     /// They are the title of a report, for example.
     #[arg(long, value_parser = value_parser!(u64).range(1..), value_name = "N")]
-    pub(crate) skip_lines: Option<u64>,
+    pub(super) skip_lines: Option<u64>,
     /// Refuse rows of a CSV file that have fewer or more cells than the header.
     ///
     /// Otherwise, cells that are missing at the end of a row are empty, and more cells are refused unless they are empty.
     #[arg(long)]
-    pub(crate) strict: bool,
+    pub(super) strict: bool,
     /// Character before the decimals of amounts in a CSV file: . or ,
     ///
     /// It is a comma in 1.239,00. The default is the point, but an amount that may be one of two, such as 1.239, is then refused. An amount can have separators between its thousands, and a sign such as $ or a code before or after it: $1,239.00. It is refused if they are not those of the row's currency.
-    #[arg(long, value_parser = values::decimal, value_name = "CHARACTER")]
-    pub(crate) decimal: Option<char>,
+    #[arg(long, value_parser = parse_decimal, value_name = "CHARACTER")]
+    pub(super) decimal: Option<char>,
     /// Form of the dates in a CSV file, such as DD/MM/YYYY.
     ///
     /// It has DD, MM or MMM, and YYYY or YY, with any separators; MMM is the English name of a month or its first letters. Otherwise, only dates such as 2025-12-31 are read. The order of day and month is never guessed. Fields that are times
     /// get the beginning of the date in the account's time zone. A date may have a time: one with an offset or a time zone such as
     /// Australia/Sydney, or in a column such as "Date (UTC)", is converted to the date in the account's time zone.
     #[arg(long, value_parser = DateFormat::parse, value_name = "FORMAT")]
-    pub(crate) date_format: Option<DateFormat>,
+    pub(super) date_format: Option<DateFormat>,
     /// Status or currency for a text, such as "Awaiting Payment=sent".
     ///
     /// The option can be repeated. The text is compared with the whole cell, and its case does not count. The names of statuses and currencies
     /// themselves are read in any case. The code of another currency is no such text, as the amounts would have to be converted.
     #[arg(
         long = "map-value",
-        value_parser = values::value_mapping,
+        value_parser = value_mapping,
         allow_hyphen_values = true,
         value_name = "TEXT=VALUE"
     )]
-    pub(crate) values: Vec<ValueMapping>,
+    pub(super) values: Vec<ValueMapping>,
     /// Report what the import would do, and change nothing.
     ///
     /// Each group of 500 rows is checked in a transaction that is rolled back, so a group does not see the rows of the
     /// groups before it.
     #[arg(long)]
-    pub(crate) dry_run: bool,
+    pub(super) dry_run: bool,
     /// Emit no events, so that nothing is delivered to webhooks.
     #[arg(long)]
-    pub(crate) no_events: bool,
+    pub(super) no_events: bool,
     /// Update contacts that differ, instead of refusing their rows.
     ///
     /// Empty cells clear their fields. Only fields that have a column are changed. With --keep-empty, empty cells leave their fields as they are.
     #[arg(long)]
-    pub(crate) update: bool,
+    pub(super) update: bool,
     /// With --update, keep the fields whose cells are empty.
     ///
     /// In NDJSON, these are the fields that are null.
     #[arg(long, requires = "update")]
-    pub(crate) keep_empty: bool,
+    pub(super) keep_empty: bool,
     /// Write all refused rows to this file, one JSON object per line.
     ///
     /// The file must not exist yet. The report of an import that was interrupted ends with the rows that were handled until
     /// then.
     #[arg(long, value_name = "FILE")]
-    pub(crate) report: Option<PathBuf>,
+    pub(super) report: Option<PathBuf>,
+}
+
+/// Returns a parser for the type of the records of an import.
+fn parse_kind() -> impl TypedValueParser<Value = ImportKind> {
+    values::one_of([
+        (ImportKind::Contacts, "People and companies"),
+        (ImportKind::Invoices, "Invoices, with any status"),
+        (ImportKind::All, "All records of an account, as `svc export all` writes them"),
+    ])
+}
+
+/// Returns a parser for the name of a program whose exports can be imported.
+fn parse_preset() -> impl TypedValueParser<Value = Preset> {
+    values::one_of(PRESETS.map(|preset| (preset, preset.title)))
+}
+
+/// The field that a column of an import is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ColumnMapping {
+    /// The name of the column.
+    pub(super) column: String,
+    /// The name of the field. `None` if the column is left out.
+    pub(super) field: Option<String>,
+}
+
+impl Display for ColumnMapping {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.column, self.field.as_deref().unwrap_or_default())
+    }
+}
+
+/// Parses the field that a column of an import is for, such as `First Name=first_name`, or `Notes=` for a column to leave
+/// out.
+pub(super) fn column_mapping(text: &str) -> Result<ColumnMapping, &'static str> {
+    // A field has no equals sign, but a column can.
+    match text.rsplit_once('=').map(|(column, field)| (column.trim(), field.trim())) {
+        Some((column, field)) if !column.is_empty() => {
+            let field = Some(field.to_owned()).filter(|field| !field.is_empty());
+            Ok(ColumnMapping { column: column.to_owned(), field })
+        }
+        _ => Err(
+            "must be a column and a field, such as \"First Name=first_name\", or a column to leave out, such as \"Notes=\"",
+        ),
+    }
+}
+
+/// The status or currency that a text in the cells of an import stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ValueMapping {
+    /// The text of the cell.
+    pub(super) text: String,
+    /// The name of the status or currency.
+    pub(super) value: String,
+}
+
+impl Display for ValueMapping {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", format!("{}={}", self.text, self.value))
+    }
+}
+
+/// Parses what a text in the cells of an import stands for, such as `Awaiting Payment=sent`.
+fn value_mapping(text: &str) -> Result<ValueMapping, &'static str> {
+    match text.rsplit_once('=').map(|(text, value)| (text.trim(), value.trim())) {
+        Some((text, value)) if !text.is_empty() && !value.is_empty() => {
+            Ok(ValueMapping { text: text.to_owned(), value: value.to_owned() })
+        }
+        _ => Err("must be a text and a status or currency, such as \"Awaiting Payment=sent\""),
+    }
+}
+
+/// Parses the character before the decimals of an amount.
+fn parse_decimal(text: &str) -> Result<char, &'static str> {
+    match text {
+        "." => Ok('.'),
+        "," => Ok(','),
+        _ => Err("must be , or ."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_is_mapped_to_a_field_or_left_out() {
+        assert_eq!(column_mapping("- Email=email").unwrap().field.as_deref(), Some("email"));
+        assert_eq!(column_mapping("Notes=").unwrap().field, None);
+        assert!(column_mapping("Notes").is_err());
+    }
 }
