@@ -11,7 +11,7 @@ use crate::table::Table;
 use crate::times::{full, moment};
 
 /// A property of a record: its label in `show`, its value, and its column in lists.
-pub(crate) struct Field {
+pub(crate) struct Property {
     /// Empty if `show` leaves it out.
     label: &'static str,
     content: Content,
@@ -25,7 +25,7 @@ enum Content {
     Time(Timestamp),
 }
 
-impl Field {
+impl Property {
     /// Gives the property a column. A narrow terminal shows the columns with the lowest ranks.
     pub(crate) fn column(self, rank: u8, heading: &'static str) -> Self {
         Self { column: Some((rank, heading)), ..self }
@@ -33,30 +33,30 @@ impl Field {
 }
 
 /// Describes a text.
-pub(crate) fn text(label: &'static str, value: impl Display) -> Field {
-    Field { label, content: Content::Text(value.to_string()), column: None }
+pub(crate) fn text(label: &'static str, value: impl Display) -> Property {
+    Property { label, content: Content::Text(value.to_string()), column: None }
 }
 
 /// Describes a text that there may not be.
-pub(crate) fn optional(label: &'static str, value: Option<impl Display>) -> Field {
+pub(crate) fn optional(label: &'static str, value: Option<impl Display>) -> Property {
     let content = value.map_or(Content::Nothing, |value| Content::Text(value.to_string()));
-    Field { label, content, column: None }
+    Property { label, content, column: None }
 }
 
 /// Describes a state, which has a colour in lists.
-pub(crate) fn state(label: &'static str, value: impl Display) -> Field {
-    Field { label, content: Content::State(value.to_string()), column: None }
+pub(crate) fn state(label: &'static str, value: impl Display) -> Property {
+    Property { label, content: Content::State(value.to_string()), column: None }
 }
 
 /// Describes a time that there may not be. `show` adds how long ago it is.
-pub(crate) fn time(label: &'static str, at: impl Into<Option<Timestamp>>) -> Field {
-    Field { label, content: at.into().map_or(Content::Nothing, Content::Time), column: None }
+pub(crate) fn time(label: &'static str, at: impl Into<Option<Timestamp>>) -> Property {
+    Property { label, content: at.into().map_or(Content::Nothing, Content::Time), column: None }
 }
 
 /// Formats a record as lines.
-pub(crate) fn details(fields: impl IntoIterator<Item = Field>) -> String {
+pub(crate) fn details(fields: impl IntoIterator<Item = Property>) -> String {
     let shown = fields.into_iter().filter(|field| !field.label.is_empty());
-    output::fields(shown.map(|Field { label, content, .. }| match content {
+    output::fields(shown.map(|Property { label, content, .. }| match content {
         Content::Nothing => (label, DASH.to_owned()),
         Content::Text(text) | Content::State(text) => (label, text),
         Content::Time(at) => (label, moment(at)),
@@ -64,7 +64,7 @@ pub(crate) fn details(fields: impl IntoIterator<Item = Field>) -> String {
 }
 
 /// Formats records as a table.
-pub(crate) fn table<R>(records: &[R], describe: impl Fn(&R) -> Vec<Field>) -> Table {
+pub(crate) fn table<R>(records: &[R], describe: impl Fn(&R) -> Vec<Property>) -> Table {
     let columns = |record: &R| {
         let mut fields = describe(record);
         fields.retain(|field| field.column.is_some());

@@ -214,27 +214,14 @@ impl Service {
         self.list(operation, account, wanted, query).await
     }
 
-    /// Returns the accounts that follow one, the oldest first, and whether there are more. Sandboxes are left out.
-    pub(crate) async fn accounts(&self, after: Option<TenantId>, wanted: u32) -> CallResult<(Vec<Account>, bool)> {
-        self.list_accounts(after, wanted, None).await
-    }
-
-    /// Returns the accounts that follow one, and the sandboxes among them.
-    pub(crate) async fn accounts_and_sandboxes(
+    /// Returns the accounts that follow one, the oldest first, and whether there are more. Sandboxes are left out, or among them.
+    pub(crate) async fn accounts(
         &self,
         after: Option<TenantId>,
         wanted: u32,
+        sandboxes: bool,
     ) -> CallResult<(Vec<Account>, bool)> {
-        self.list_accounts(after, wanted, Some(true)).await
-    }
-
-    async fn list_accounts(
-        &self,
-        after: Option<TenantId>,
-        wanted: u32,
-        sandboxes: Option<bool>,
-    ) -> CallResult<(Vec<Account>, bool)> {
-        let after = after.map(|after| after.0);
+        let (after, sandboxes) = (after.map(|after| after.0), sandboxes.then_some(true));
         let query = |limit, cursor: Option<Uuid>| AccountListParams { limit, cursor: cursor.or(after), sandboxes };
         self.list(&LIST_ACCOUNTS, (), wanted, query).await
     }

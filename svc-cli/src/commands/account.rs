@@ -14,11 +14,12 @@ use svc_core::platform::{
 };
 use svc_core::values::{Currency, Patch, TenantId, Text, TimeZone};
 
+use super::input::patch;
 use super::lookup;
 use crate::exit::Failure;
 use crate::ids::IdArg;
 use crate::output::Outcome;
-use crate::record::{Field, details, optional, state, table, text, time};
+use crate::record::{Property, details, optional, state, table, text, time};
 use crate::service::Service;
 use crate::session::Session;
 
@@ -147,11 +148,14 @@ pub(crate) struct AccountChanges {
     /// The number of webhook subscriptions that the account can have, from 1 to 1000, or `default` for the server's limit.
     /// Those that it has stay, even if they are more.
     #[arg(long, value_parser = parse_max_webhooks_or_default, allow_hyphen_values = true, value_name = "N|default")]
-    max_webhooks: Option<Option<u32>>,
+    max_webhooks: Option<MaxWebhooks>,
 }
 
 /// A rate limit in requests per minute. `None` stands for the server's limit.
 type Limit = Option<NonZeroU32>;
+
+/// A limit of webhook subscriptions. `None` stands for the server's limit.
+type MaxWebhooks = Option<u32>;
 
 /// Parses a rate limit: a whole number of at least 1, or `default`.
 fn parse_limit_or_default(text: &str) -> Result<Limit, Issue> {
@@ -167,7 +171,7 @@ fn or_default<T>(text: &str, parse: fn(&str) -> Result<T, Issue>) -> Result<Opti
 }
 
 /// Parses a number of webhook subscriptions, or `default`.
-fn parse_max_webhooks_or_default(text: &str) -> Result<Option<u32>, Issue> {
+fn parse_max_webhooks_or_default(text: &str) -> Result<MaxWebhooks, Issue> {
     or_default(text, parse_max_webhooks)
 }
 
@@ -205,7 +209,7 @@ pub(crate) async fn run(session: &Session, command: AccountCommand) -> Result<Ou
         AccountCommand::Suspend { id } => {
             let Account { id, name, .. } = lookup::account_by_id(service, &id).await?;
             session.confirm(&format!("Suspend account {name}? Its keys are rejected from the next request on."))?;
-            let account = change(service, &IdArg::Whole(id.0), access(DeveloperAccess::Suspended)).await?;
+            let account = service.call(&operations::UPDATE_ACCOUNT, id, access(DeveloperAccess::Suspended)).await?;
             outcome(&account, format!("Suspended account {}. Its keys are rejected from now on.", account.name))
         }
         AccountCommand::Set { id, changes } => {
@@ -221,10 +225,7 @@ async fn list(service: &Service, limit: u32, after: Option<IdArg>, sandboxes: bo
         Some(IdArg::Whole(id)) => Some(TenantId(id)),
         Some(part) => Some(lookup::account_by_id(service, &part).await?.id),
     };
-    let (accounts, has_more) = match sandboxes {
-        true => service.accounts_and_sandboxes(after, limit).await?,
-        false => service.accounts(after, limit).await?,
-    };
+    let (accounts, has_more) = service.accounts(after, limit, sandboxes).await?;
     let last = accounts.last().filter(|_| has_more);
     let note = last.map(|last| format!("There are more accounts; list them with --after {}.", last.id));
     let table = table(&accounts, |account| {
@@ -261,11 +262,6 @@ fn update(changes: AccountChanges) -> AccountUpdate {
     }
 }
 
-/// Returns the change of a setting that there is an option for.
-pub(super) fn patch<T>(value: Option<T>) -> Patch<T> {
-    value.map_or(Patch::Keep, Patch::Set)
-}
-
 fn outcome(account: &Account, text: String) -> Result<Outcome, Failure> {
     Outcome::new(&view(account), text)
 }
@@ -286,7 +282,7 @@ fn view(account: &Account) -> Value {
     })
 }
 
-fn describe(account: &Account) -> Vec<Field> {
+fn describe(account: &Account) -> Vec<Property> {
     let mut fields = vec![
         text("id", account.id).column(1, "ID"),
         text("name", &account.name).column(2, "NAME"),

@@ -10,13 +10,13 @@ use svc_core::platform::{
 use svc_core::values::{Patch, RedirectUri, Text, WebhookUrl};
 use uuid::Uuid;
 
-use super::account::patch;
+use super::input::patch;
 use super::key::scopes;
 use super::lookup;
 use crate::exit::{Exit, Failure};
 use crate::ids::IdArg;
 use crate::output::{Outcome, fields, plain};
-use crate::record::{Field, details, optional, state, table, text, time};
+use crate::record::{Property, details, optional, state, table, text, time};
 use crate::service::Service;
 use crate::session::Session;
 use crate::times::seconds;
@@ -215,8 +215,9 @@ async fn find(service: &Service, named: &AppArg) -> Result<App, Failure> {
     let is_meant = |app: &App| {
         named.app.is_of(app.id.uuid()) || app.client_id == text || app.name.as_str().eq_ignore_ascii_case(&text)
     };
-    let several = format!("Several apps are called {text}; name one by its client id.");
-    lookup::only_meant(read_all(service, &named.owner).await?, is_meant, unknown, several)
+    let mut apps = read_all(service, &named.owner).await?;
+    apps.retain(is_meant);
+    lookup::single_match(apps, unknown, |_| format!("Several apps are called {text}; name one by its client id."))
 }
 
 async fn list(service: &Service, owner: &Owner) -> Result<Outcome, Failure> {
@@ -243,7 +244,7 @@ fn kind(app: &App) -> &'static str {
     if app.confidential { "confidential" } else { "public" }
 }
 
-fn describe(app: &App) -> Vec<Field> {
+fn describe(app: &App) -> Vec<Property> {
     let uris: Vec<&str> = app.redirect_uris.iter().map(RedirectUri::as_str).collect();
     vec![
         text("id", app.id),

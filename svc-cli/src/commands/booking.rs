@@ -5,7 +5,6 @@ use svc_core::lookup::KindInAccount;
 use svc_core::operation::Listing;
 use svc_core::platform::operations::Records;
 use svc_core::resources::bookings::{Booking, BookingCreate, BookingFilter, BookingUpdate};
-use svc_core::resources::contacts::ContactId;
 
 use super::resource::{CreateOperation, ListOperation, ResourceCommands, UpdateOperation};
 
@@ -29,8 +28,4 @@ impl ResourceCommands for Booking {
         ("SERVICE", "service_name"),
         ("END", "end_time"),
     ];
-
-    fn contact(&self) -> Option<ContactId> {
-        self.contact_id
-    }
 }

@@ -18,12 +18,12 @@ use svc_core::webhooks::deliveries::{AttemptLog, DeliveryId, DeliveryStatus, Fai
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 use uuid::Uuid;
 
-use super::{lookup, webhook};
+use super::lookup;
 use crate::document::Document;
 use crate::exit::{Exit, Failure};
 use crate::ids::{IdArg, InAccount};
 use crate::output::{Outcome, Table, or_dash, plain, pretty};
-use crate::record::{Field, details, json_without, optional, state, table, text, time};
+use crate::record::{Property, details, json_without, optional, state, table, text, time};
 use crate::service::{CallResult, Service, cut};
 use crate::session::Session;
 use crate::times::precise;
@@ -174,7 +174,7 @@ pub(crate) async fn run(session: &Session, command: DeliveryCommand) -> Result<O
     match command {
         DeliveryCommand::List { account, subscription, status, event, since, until, limit, follow } => {
             let account = lookup::account(service, &account).await?.id;
-            let subscription_id = webhook::id_in(service, account, subscription).await?;
+            let subscription_id = lookup::optional_id::<WebhookSubscription>(service, account, subscription).await?;
             let since = lookup::since_in(service, account, since).await?;
             let until = lookup::since_in(service, account, until).await?;
             let of_webhook = WebhookDeliveryListFilter { status, kind: event, since, until };
@@ -329,7 +329,7 @@ fn attempts(log: &[AttemptLog]) -> Table {
     })
 }
 
-fn describe(delivery: &Delivery) -> Vec<Field> {
+fn describe(delivery: &Delivery) -> Vec<Property> {
     let reason = delivery.failure_reason.map(|reason| format!(": {reason}")).unwrap_or_default();
     vec![
         text("id", delivery.id).column(1, "ID"),

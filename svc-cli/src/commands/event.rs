@@ -25,7 +25,7 @@ use crate::document::Document;
 use crate::exit::{Exit, Failure};
 use crate::ids::{IdArg, InAccount};
 use crate::output::{Outcome, Table, or_dash, pretty, state};
-use crate::record::{Field, details, optional, table, text, time};
+use crate::record::{Property, details, optional, table, text, time};
 use crate::service::{CallResult, Service, cut};
 use crate::session::Session;
 use crate::values::{self, TimeArg};
@@ -225,7 +225,7 @@ async fn show(service: &Service, found: FoundRecord<Event>) -> Result<Outcome, F
     Outcome::new(&WithDeliveries { event, deliveries }, text)
 }
 
-fn describe(event: &View) -> Vec<Field> {
+fn describe(event: &View) -> Vec<Property> {
     vec![
         text("id", event.id).column(1, "ID"),
         text("account id", event.tenant_id),

@@ -8,7 +8,7 @@ use super::lookup;
 use crate::exit::{Exit, Failure};
 use crate::ids::{IdArg, InAccount};
 use crate::output::{Outcome, plain};
-use crate::record::{Field, table, text, time};
+use crate::record::{Property, table, text, time};
 use crate::service::Service;
 use crate::session::Session;
 use crate::times::last_use;
@@ -55,7 +55,7 @@ pub(crate) async fn run(session: &Session, command: GrantCommand) -> Result<Outc
     }
 }
 
-fn describe(grant: &AppGrant) -> Vec<Field> {
+fn describe(grant: &AppGrant) -> Vec<Property> {
     vec![
         text("id", grant.id).column(1, "ID"),
         text("app", &grant.app_name).column(2, "APP"),
@@ -79,6 +79,7 @@ async fn find(service: &Service, account: &Account, named: &IdArg) -> Result<App
         let hint = "name one by its id, or by the name of its app, as `svc grant list` shows them";
         Failure::new(Exit::NotFound, format!("There is no grant {text}; {hint}."))
     };
-    let several = format!("Several grants are called {text}; name one by its id.");
-    lookup::only_meant(read_all(service, account).await?, is_meant, unknown, several)
+    let mut grants = read_all(service, account).await?;
+    grants.retain(is_meant);
+    lookup::single_match(grants, unknown, |_| format!("Several grants are called {text}; name one by its id."))
 }

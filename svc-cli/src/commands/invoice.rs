@@ -10,7 +10,6 @@ use svc_core::lookup::KindInAccount;
 use svc_core::operation::{Listing, Operation};
 use svc_core::platform::PaymentAmount;
 use svc_core::platform::operations::{self, Records};
-use svc_core::resources::contacts::ContactId;
 use svc_core::resources::invoices::{Invoice, InvoiceCreate, InvoiceFilter, InvoiceId, InvoiceStatus, InvoiceUpdate};
 use svc_core::values::{Decimal, TenantId};
 
@@ -105,10 +104,6 @@ impl ResourceCommands for Invoice {
 
     fn shown(&self) -> Vec<(&'static str, String)> {
         vec![("total", money(self.total, self.currency)), ("amount_paid", money(self.amount_paid, self.currency))]
-    }
-
-    fn contact(&self) -> Option<ContactId> {
-        self.contact_id
     }
 }
 

@@ -14,7 +14,7 @@ use super::lookup::{self, FoundRecord};
 use crate::exit::{Exit, Failure};
 use crate::ids::{IdArg, InAccount};
 use crate::output::{Outcome, fields};
-use crate::record::{Field, details, json_without, optional, state, table, text, time};
+use crate::record::{Property, details, json_without, optional, state, table, text, time};
 use crate::service::Service;
 use crate::session::Session;
 use crate::times::{full, last_use, moment, moment_or_dash, seconds};
@@ -206,7 +206,7 @@ fn secrets(key: &ApiKeyWithSecret) -> String {
     format!("{}\n{advice}\n", fields(shown))
 }
 
-fn describe(key: &ApiKey) -> Vec<Field> {
+fn describe(key: &ApiKey) -> Vec<Property> {
     vec![
         text("id", key.id).column(1, "ID"),
         text("account id", key.tenant_id),

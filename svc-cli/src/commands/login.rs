@@ -115,7 +115,7 @@ async fn check_api_key(server: &Server, ca_file: Option<&Path>) -> Result<(), Fa
 
 async fn check_platform_key(server: &Server, ca_file: Option<&Path>) -> Result<(), Failure> {
     let service = Service::of_server(server.client(ca_file)?, Env::system());
-    match service.accounts(None, 1).await {
+    match service.accounts(None, 1, false).await {
         Ok(_) => Ok(()),
         // The key is one of the server's, for other areas.
         Err(CallError::Server(error)) if error.status() == Some(403) => Ok(()),

@@ -120,7 +120,7 @@ pub(super) async fn account(service: &Service, named: &InAccount) -> Result<Acco
         return account_by_id(service, id).await;
     }
     // The account of operational events has no records, so it is meant only where it is named, and so is a sandbox.
-    let (mut accounts, _) = service.accounts(None, LISTED_ACCOUNTS + 2).await?;
+    let (mut accounts, _) = service.accounts(None, LISTED_ACCOUNTS + 2, false).await?;
     accounts.retain(|account| account.id != PLATFORM_ACCOUNT);
     match accounts.len() {
         0 => {
@@ -170,21 +170,20 @@ async fn account_by_name(
 ) -> Result<Account, Failure> {
     let name = name.to_lowercase();
     let wanted = u32::try_from(MAX_SEARCHED).unwrap_or(u32::MAX);
-    let (mut all, has_more) = service.accounts_and_sandboxes(None, wanted).await?;
+    let (mut all, has_more) = service.accounts(None, wanted, true).await?;
     if has_more {
         let reason = "There are too many accounts to look for one by its name; give its id.";
         return Err(Failure::new(Exit::NotFound, reason));
     }
     all.retain(|account| account.name.to_lowercase() == name);
-    match all.len() {
-        0 => Err(Failure::new(Exit::NotFound, nothing())),
-        1 => Ok(all.remove(0)),
-        count => {
-            all.truncate(LISTED_ACCOUNTS as usize);
-            let reason = format!("{count} accounts have this name; give the id of one of them:{}", listing(&all));
-            Err(Failure::new(Exit::Refused, reason))
-        }
-    }
+    single_match(
+        all,
+        || Failure::new(Exit::NotFound, nothing()),
+        |all| {
+            let listed = listing(&all[..all.len().min(LISTED_ACCOUNTS as usize)]);
+            format!("{} accounts have this name; give the id of one of them:{listed}", all.len())
+        },
+    )
 }
 
 /// Returns the accounts whose ids begin with a part, otherwise those whose ids end with it. `None` if there are too many to
@@ -192,14 +191,14 @@ async fn account_by_name(
 async fn accounts_with(service: &Service, part: &IdPart) -> CallResult<Option<Vec<Account>>> {
     if let Some(first) = part.first() {
         let before = TenantId(Uuid::from_u128(first.as_u128().saturating_sub(1)));
-        let (next, _) = service.accounts_and_sandboxes(Some(before), MAX_LIMIT).await?;
+        let (next, _) = service.accounts(Some(before), MAX_LIMIT, true).await?;
         let found: Vec<Account> = next.into_iter().take_while(|account| part.begins(account.id.0)).collect();
         if !found.is_empty() {
             return Ok(Some(found));
         }
     }
     let wanted = u32::try_from(MAX_SEARCHED).unwrap_or(u32::MAX);
-    let (mut all, has_more) = service.accounts_and_sandboxes(None, wanted).await?;
+    let (mut all, has_more) = service.accounts(None, wanted, true).await?;
     all.retain(|account| part.ends(account.id.0));
     Ok(Some(all).filter(|_| !has_more))
 }
@@ -274,6 +273,18 @@ pub(super) async fn id_in<R: Lookup>(service: &Service, account: TenantId, id: &
     only(found, R::KIND.as_str(), R::PLURAL, id, || nothing_in::<R>(account, id).message().to_owned())
 }
 
+/// Returns the whole id of what may have been typed, as [`id_in`] does.
+pub(super) async fn optional_id<R: Lookup>(
+    service: &Service,
+    account: TenantId,
+    typed: Option<IdArg>,
+) -> Result<Option<Id<R::Record>>, Failure> {
+    match typed {
+        Some(id) => Ok(Some(id_in::<R>(service, account, &id).await?.into())),
+        None => Ok(None),
+    }
+}
+
 /// Returns the only record of an account that is called so: by its whole number, email address or name, in any case. `None`
 /// if none is.
 ///
@@ -336,42 +347,39 @@ fn only<T>(
     id: &IdArg,
     nothing: impl FnOnce() -> String,
 ) -> Result<T, Failure> {
-    let Some(mut found) = found else {
+    let Some(found) = found else {
         let reason = format!(
             "No {name} has an id that begins with {id}, and there are too many {plural} to look for one that ends with it; \
              give the whole id."
         );
         return Err(Failure::new(Exit::NotFound, reason));
     };
-    match (found.pop(), found.len()) {
-        (None, _) => Err(Failure::new(Exit::NotFound, nothing())),
-        (Some(only), 0) => Ok(only),
-        (Some(_), others) => {
-            let count = match others + 1 {
+    single_match(
+        found,
+        || Failure::new(Exit::NotFound, nothing()),
+        |found| {
+            let count = match found.len() {
                 count if count < MAX_LIMIT as usize => count.to_string(),
                 _ => format!("{MAX_LIMIT} or more"),
             };
-            let reason = format!("{count} {plural} have an id that begins or ends with {id}; give more of the id.");
-            Err(Failure::new(Exit::Refused, reason))
-        }
-    }
+            format!("{count} {plural} have an id that begins or ends with {id}; give more of the id.")
+        },
+    )
 }
 
-/// Returns the only record that is meant, of a list that is read whole.
+/// Returns the only record that was found.
 ///
 /// # Errors
-/// None is meant, or several are.
-pub(super) fn only_meant<T>(
-    mut records: Vec<T>,
-    is_meant: impl Fn(&T) -> bool,
+/// There is none, or there are several.
+pub(super) fn single_match<T>(
+    mut found: Vec<T>,
     nothing: impl FnOnce() -> Failure,
-    several: impl Into<String>,
+    several: impl FnOnce(&[T]) -> String,
 ) -> Result<T, Failure> {
-    records.retain(is_meant);
-    match (records.pop(), records.len()) {
-        (Some(only), 0) => Ok(only),
-        (None, _) => Err(nothing()),
-        _ => Err(Failure::new(Exit::Refused, several)),
+    match found.len() {
+        0 => Err(nothing()),
+        1 => Ok(found.remove(0)),
+        _ => Err(Failure::new(Exit::Refused, several(&found))),
     }
 }
 

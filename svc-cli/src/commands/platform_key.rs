@@ -14,7 +14,7 @@ use super::lookup;
 use crate::exit::{Exit, Failure};
 use crate::ids::IdArg;
 use crate::output::Outcome;
-use crate::record::{Field, details, optional, state, table, text, time};
+use crate::record::{Property, details, optional, state, table, text, time};
 use crate::session::Session;
 use crate::values::{self, Expiry, TimeArg};
 
@@ -109,7 +109,7 @@ async fn create(store: &dyn Store, input: PlatformKeyCreate) -> Result<Outcome, 
     Outcome::new(&NewView { key, text: new.text.reveal() }, message)
 }
 
-fn describe(key: &PlatformKey) -> Vec<Field> {
+fn describe(key: &PlatformKey) -> Vec<Property> {
     vec![
         text("id", key.id).column(1, "ID"),
         text("scopes", scopes(key)).column(4, "SCOPES"),
@@ -136,8 +136,13 @@ async fn list(store: &dyn Store) -> Result<Outcome, Failure> {
 
 /// Returns the key that was named by its id or by a part of it. There are few keys, so all are read.
 async fn find(store: &dyn Store, id: &IdArg) -> Result<PlatformKey, Failure> {
-    let several = format!("Several platform keys have the part {id}; give more of it.");
-    lookup::only_meant(read_all(store).await?, |key| id.is_of(key.id.uuid()), || unknown(id), several)
+    let mut keys = read_all(store).await?;
+    keys.retain(|key| id.is_of(key.id.uuid()));
+    lookup::single_match(
+        keys,
+        || unknown(id),
+        |_| format!("Several platform keys have the part {id}; give more of it."),
+    )
 }
 
 /// Returns the failure of a command that names no key.

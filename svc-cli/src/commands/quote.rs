@@ -5,7 +5,6 @@ use svc_core::find::SearchParams;
 use svc_core::lookup::KindInAccount;
 use svc_core::operation::Listing;
 use svc_core::platform::operations::{self, Records};
-use svc_core::resources::contacts::ContactId;
 use svc_core::resources::quotes::{Quote, QuoteCreate, QuoteFilter, QuoteUpdate};
 
 use super::lookup;
@@ -55,10 +54,6 @@ impl ResourceCommands for Quote {
 
     fn shown(&self) -> Vec<(&'static str, String)> {
         vec![("total", money(self.total, self.currency))]
-    }
-
-    fn contact(&self) -> Option<ContactId> {
-        self.contact_id
     }
 }
 

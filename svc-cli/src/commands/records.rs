@@ -3,8 +3,6 @@
 //! A resource says what people see of its records. Everything else is the same for all: changes are operations of the
 //! platform API, with their events and deliveries, as requests to the API are.
 
-use std::collections::BTreeMap;
-
 use clap::{ArgMatches, Args, Command, Error as ClapError, FromArgMatches, Subcommand, value_parser};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -15,22 +13,20 @@ use svc_core::operation::{Listing, Operation};
 use svc_core::pages::{ListParams, MAX_LIMIT};
 use svc_core::platform::operations::Records;
 use svc_core::resources::Delete;
-use svc_core::resources::contacts::Contact;
-use svc_core::values::{TenantId, Timestamp};
+use svc_core::resources::contacts::{Contact, ContactId};
+use svc_core::values::{TenantId, parse_uuid};
 use svc_core::webhooks::subscriptions::StreamCreate;
 use uuid::Uuid;
 
 use super::input::read_input;
 use super::lookup::{self, FoundRecord};
-use super::resource::ResourceCommands;
-use crate::document::Document;
+use super::resource::{ResourceCommands, cell, details, members, title};
 use crate::exit::{Exit, Failure};
 use crate::fields::{Body, BodySource, FieldValue, Filters, clear, option_name, stream};
 use crate::ids::{InAccount, Target};
-use crate::output::{DASH, Outcome, Table, capitalized, fields, state};
+use crate::output::{Outcome, Table, capitalized};
 use crate::service::{CallError, Service};
 use crate::session::Session;
-use crate::times::{full, moment};
 use crate::values::{self, TimeArg};
 
 /// The commands that every resource has.
@@ -63,7 +59,7 @@ pub(crate) struct ListRecords<F: Input> {
 pub(crate) struct CreateRecord<I: Input> {
     #[command(flatten)]
     pub(crate) body: Body<I>,
-    /// Those of a webhook whose events go to an engine.
+    /// Those of a webhook whose events go to a broker.
     #[arg(skip)]
     pub(crate) stream: Option<Body<StreamCreate>>,
     #[command(flatten)]
@@ -315,122 +311,26 @@ fn refusal<I: Input>(error: CallError, body: &Body<I>) -> Failure {
     }
 }
 
-/// Returns the fields of a record as the API returns them, except for those that people see otherwise.
-fn members<R: ResourceCommands>(record: &R) -> Vec<(String, Json)> {
-    let json = serde_json::to_vec(record).unwrap_or_default();
-    let Document::Json(Json::Object(mut members)) = Document::parse(&json) else { return Vec::new() };
-    for (name, text) in record.shown() {
-        let text = Json::String(text);
-        match members.iter_mut().find(|(known, _)| known == name) {
-            Some((_, value)) => *value = text,
-            None => members.push((name.to_owned(), text)),
-        }
-    }
-    members
-}
-
-/// Returns the members of the records of a list, with the names of contacts in place of their ids.
+/// Returns the members of the records of a list, with the names of contacts in place of their ids for people.
 async fn rows<R: ResourceCommands>(
     session: &Session,
     service: &Service,
     account: TenantId,
     records: &[R],
 ) -> Result<Vec<Vec<(String, Json)>>, Failure> {
-    let names = if session.is_for_people() {
-        service.contact_names(account, records.iter().filter_map(R::contact).collect()).await?
-    } else {
-        BTreeMap::new()
+    let mut rows: Vec<_> = records.iter().map(members).collect();
+    if !session.is_for_people() || R::COLUMNS.iter().all(|(_, field)| *field != "contact_id") {
+        return Ok(rows);
+    }
+    let id = |(name, value): &(String, Json)| match value {
+        Json::String(id) if name == "contact_id" => parse_uuid(id).ok().map(ContactId::from),
+        _ => None,
     };
-    let row = |record: &R| {
-        let mut members = members(record);
-        let name = record.contact().and_then(|contact| names.get(&contact));
-        let contact = members.iter_mut().find(|(member, _)| member == "contact_id");
-        if let (Some(name), Some((_, contact))) = (name, contact) {
-            *contact = Json::String(name.clone());
-        }
-        members
-    };
-    Ok(records.iter().map(row).collect())
-}
-
-/// Returns what people call a record, after the name of its type: its number, or else its id.
-fn title<R: ResourceCommands>(record: &R) -> String {
-    cell(&members(record), R::TITLE)
-}
-
-/// Formats the fields of a record for people, one per line.
-fn details<R: ResourceCommands>(record: &R) -> String {
-    let members = members(record);
-    let mut shown: Vec<&str> = R::DETAILS.split_whitespace().collect();
-    if shown.is_empty() {
-        shown.extend(members.iter().map(|(name, _)| name.as_str()));
-    }
-    let value = |name: &str| members.iter().find(|(known, _)| known == name).map(|(_, value)| text(value, moment));
-    fields(shown.iter().map(|name| (name.replace('_', " "), value(name).unwrap_or_default())))
-}
-
-/// Formats the values of fields, which are separated by spaces, as the cell of a table.
-fn cell(members: &[(String, Json)], fields: &str) -> String {
-    let values = fields.split(' ').filter_map(|name| members.iter().find(|(known, _)| known == name));
-    let values = values.filter(|(_, value)| *value != Json::Null).map(|(_, value)| text(value, full));
-    let cell = values.collect::<Vec<_>>().join(" ");
-    match fields {
-        _ if cell.is_empty() => DASH.to_owned(),
-        "status" => state(cell),
-        _ => cell,
-    }
-}
-
-/// Formats the value of a field, with times in this form.
-fn text(value: &Json, time: fn(Timestamp) -> String) -> String {
-    match value {
-        Json::Null => DASH.to_owned(),
-        Json::Bool(value) => value.to_string(),
-        Json::Number(digits) => digits.clone(),
-        // The API writes all times like this one.
-        Json::String(text) if text.len() == "2026-03-14T15:09:26.535897Z".len() => {
-            Timestamp::parse(text).map_or_else(|_| text.clone(), time)
-        }
-        Json::String(text) => text.clone(),
-        Json::Array(items) => items.iter().map(|item| self::text(item, time)).collect::<Vec<_>>().join(","),
-        Json::Object(members) => {
-            let values = members.iter().map(|(_, value)| value).filter(|value| **value != Json::Null);
-            values.map(|value| self::text(value, time)).collect::<Vec<_>>().join(" ")
+    let names = service.contact_names(account, rows.iter().flatten().filter_map(id).collect()).await?;
+    for member in rows.iter_mut().flatten() {
+        if let Some(name) = id(member).and_then(|id| names.get(&id)) {
+            member.1 = Json::String(name.clone());
         }
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use schemars::generate::SchemaSettings;
-
-    use svc_core::resources::bookings::Booking;
-    use svc_core::resources::invoices::Invoice;
-    use svc_core::resources::jobs::Job;
-    use svc_core::resources::quotes::Quote;
-    use svc_core::webhooks::subscriptions::WebhookSubscription;
-
-    use super::*;
-
-    /// Fields that people see and the API does not have.
-    const MORE: [&str; 2] = ["amount_paid", "status"];
-
-    fn check<R: ResourceCommands>() {
-        let schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<R>().to_value();
-        let columns = R::COLUMNS.iter().flat_map(|(_, fields)| fields.split(' '));
-        for field in columns.chain(R::DETAILS.split_whitespace()).chain([R::TITLE]) {
-            let is_known = schema["properties"].get(field).is_some() || MORE.contains(&field);
-            assert!(is_known, "{} has no {field}", R::KIND);
-        }
-    }
-
-    #[test]
-    fn columns_and_details_name_fields() {
-        check::<Contact>();
-        check::<Booking>();
-        check::<Quote>();
-        check::<Job>();
-        check::<Invoice>();
-        check::<WebhookSubscription>();
-    }
+    Ok(rows)
 }

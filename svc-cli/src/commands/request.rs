@@ -79,10 +79,7 @@ pub(crate) async fn run(session: &Session, command: RequestCommand) -> Result<Ou
     }
     let service = &session.service().await?;
     let account = lookup::account(service, &account).await?.id;
-    let key_id = match key {
-        Some(key) => Some(lookup::id_in::<ApiKey>(service, account, &key).await?.into()),
-        None => None,
-    };
+    let key_id = lookup::optional_id::<ApiKey>(service, account, key).await?;
     let since = lookup::since_in(service, account, since).await?;
     let filter = RequestListFilter { since, method, path, status, key_id };
     if follow {

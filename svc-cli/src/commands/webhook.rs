@@ -17,7 +17,7 @@ use svc_core::resources::NoFilter;
 use svc_core::values::{EventKind, Patch, TenantId};
 use svc_core::webhooks::filters::Filter;
 use svc_core::webhooks::subscriptions::{
-    SubscriptionId, WebhookCreate, WebhookSubscription, WebhookSubscriptionWithSecret, WebhookUpdate,
+    WebhookCreate, WebhookSubscription, WebhookSubscriptionWithSecret, WebhookUpdate,
 };
 
 use super::lookup;
@@ -25,7 +25,7 @@ use super::records::{self, CreateRecord, CreationText, RecordCommand};
 use super::resource::{CreateOperation, ListOperation, ResourceCommands, UpdateOperation};
 use crate::exit::Failure;
 use crate::fields::with_stream;
-use crate::ids::{IdArg, InAccount, Target};
+use crate::ids::{InAccount, Target};
 use crate::output::{Outcome, fields};
 use crate::service::Service;
 use crate::session::Session;
@@ -275,18 +275,6 @@ async fn set_enabled(
     let found = lookup::find::<WebhookSubscription>(service, &target.id, &target.account).await?;
     let change = WebhookUpdate { enabled: Patch::Set(enabled), ..WebhookUpdate::default() };
     Ok((found.tenant_id, found.call(service, &Records::<WebhookSubscription>::UPDATE, change).await?))
-}
-
-/// Returns the whole id of an account's subscription, if one was given.
-pub(super) async fn id_in(
-    service: &Service,
-    account: TenantId,
-    id: Option<IdArg>,
-) -> Result<Option<SubscriptionId>, Failure> {
-    match id {
-        Some(id) => Ok(Some(lookup::id_in::<WebhookSubscription>(service, account, &id).await?.into())),
-        None => Ok(None),
-    }
 }
 
 /// Returns a note that says how to send held deliveries, which are not sent automatically.

@@ -32,7 +32,7 @@ pub(super) async fn run(service: &Service, account: Option<&IdArg>) -> Result<Ou
     } else {
         let mut after = None;
         loop {
-            let (page, has_more) = service.accounts(after, MAX_LIMIT).await?;
+            let (page, has_more) = service.accounts(after, MAX_LIMIT, false).await?;
             for account in &page {
                 mark_overdue(service, account, &mut views).await?;
             }
