@@ -1,18 +1,14 @@
 //! Where a command works: on a database, or on a server elsewhere.
 
-use std::path::Path;
+use std::path::PathBuf;
 
-use clap::ArgMatches;
 use clap::parser::ValueSource;
-use svc_client::{Client, ClientBuilder, Platform};
-use svc_core::accounts::keys::{KEY_PREFIX, TEST_KEY_PREFIX};
+use clap::{ArgMatches, Args, ValueHint};
 use svc_core::values::Secret;
-use url::{Host, Url};
 
-use crate::cli::{Cli, Command};
 use crate::exit::{Exit, Failure};
-use crate::output;
 use crate::profiles;
+use crate::server::Server;
 
 /// The variable with the platform key.
 const KEY: &str = "SVC_PLATFORM_KEY";
@@ -28,17 +24,57 @@ pub(crate) enum Backend {
     Server(Server),
 }
 
-/// A server, and the key for it.
-pub(crate) struct Server {
-    /// The URL of its platform listener, or for an API key that of its public one.
-    pub(crate) url: String,
-    /// The platform key, or the API key of an account.
-    pub(crate) key: Secret,
+/// The options that name a backend.
+#[derive(Args, Clone, Debug)]
+#[group(skip)]
+pub(crate) struct BackendArgs {
+    /// Database URL: sqlite://PATH or postgres://USER:PASSWORD@HOST:PORT/DATABASE. `svc init` and `svc db migrate`
+    /// create a SQLite file that does not exist.
+    #[arg(
+        long,
+        global = true,
+        env = "SVC_DATABASE_URL",
+        hide_env_values = true,
+        default_value = "sqlite://svc.db",
+        value_name = "URL"
+    )]
+    pub(crate) database_url: String,
+
+    /// URL of the platform listener of a server (`svc-server --platform-listen`) to work on in place of a database, with the
+    /// platform key in SVC_PLATFORM_KEY.
+    #[arg(long, global = true, env = "SVC_SERVER", hide_env_values = true, value_name = "URL")]
+    pub(crate) server: Option<String>,
+
+    /// Work on the server of this profile, which `svc login` stored.
+    #[arg(
+        long,
+        global = true,
+        env = "SVC_PROFILE",
+        hide_env_values = true,
+        value_parser = profiles::name,
+        value_name = "NAME"
+    )]
+    pub(crate) profile: Option<String>,
+
+    /// File with certificates (PEM) of authorities to trust for the server, beside those of this system.
+    #[arg(
+        long,
+        global = true,
+        env = "SVC_CA_FILE",
+        hide_env_values = true,
+        hide_short_help = true,
+        value_hint = ValueHint::FilePath,
+        value_name = "FILE"
+    )]
+    pub(crate) ca_file: Option<PathBuf>,
+
+    #[arg(skip)]
+    pub(crate) sources: Sources,
 }
 
-/// Which of the options that name a backend were given, in the order of `OPTIONS`.
+/// Where the options that name a backend come from, in the order of `OPTIONS`.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Given {
+pub(crate) struct Sources {
     on_command_line: [bool; 3],
     in_environment: [bool; 3],
 }
@@ -50,16 +86,11 @@ const OPTIONS: [(&str, &str, &str); 3] = [
     ("profile", "--profile", "SVC_PROFILE"),
 ];
 
-impl Given {
+impl Sources {
     /// Returns which options the arguments have.
-    pub(crate) fn of(matches: &ArgMatches) -> Self {
-        let given = |source| OPTIONS.map(|(id, ..)| matches.value_source(id) == Some(source));
-        Self { on_command_line: given(ValueSource::CommandLine), in_environment: given(ValueSource::EnvVariable) }
-    }
-
-    /// Returns whether one of the options is on the command line.
-    pub(crate) fn is_on_command_line(self) -> bool {
-        self.on_command_line.contains(&true)
+    pub(crate) fn from_matches(matches: &ArgMatches) -> Self {
+        let given_by = |source| OPTIONS.map(|(id, ..)| matches.value_source(id) == Some(source));
+        Self { on_command_line: given_by(ValueSource::CommandLine), in_environment: given_by(ValueSource::EnvVariable) }
     }
 
     /// Returns the index of the option that names the backend. What is on the command line is stronger than a variable.
@@ -83,18 +114,23 @@ impl Given {
     }
 }
 
-impl Backend {
-    /// Returns the backend that the options and the environment name.
+impl BackendArgs {
+    /// Returns whether one of the options is on the command line.
+    pub(crate) fn is_on_command_line(&self) -> bool {
+        self.sources.on_command_line.contains(&true)
+    }
+
+    /// Returns the backend that the options and the environment name, whose key may be the API key of an account with
+    /// `takes_api_key`.
     ///
     /// # Errors
     /// They name two, a profile that is not there, or a server without a key.
-    pub(crate) fn of(cli: &Cli) -> Result<Self, Failure> {
-        match (cli.given.choice()?, &cli.server, &cli.profile) {
+    pub(crate) fn backend(&self, takes_api_key: bool) -> Result<Backend, Failure> {
+        match (self.sources.choice()?, &self.server, &self.profile) {
             (Some(1), Some(url), _) => {
                 let variable = |name| std::env::var(name).ok().filter(|key| !key.trim().is_empty());
                 // It belongs to the server of SVC_URL, unless another one is named beside it.
-                let takes_api_key = matches!(cli.command, Command::Mcp(_)) && cli.given.is_on_command_line();
-                let api_key = takes_api_key.then(|| variable(API_KEY)).flatten();
+                let api_key = (takes_api_key && self.is_on_command_line()).then(|| variable(API_KEY)).flatten();
                 let key = variable(KEY).or(api_key).ok_or_else(|| {
                     let reason = format!(
                         "Set {KEY} to a platform key, which `svc platform-key create` makes beside the database, or store \
@@ -102,85 +138,12 @@ impl Backend {
                     );
                     Failure::new(Exit::Usage, reason)
                 })?;
-                Ok(Self::Server(Server { url: url.clone(), key: Secret::new(key.trim()) }))
+                Ok(Backend::Server(Server { url: url.clone(), key: Secret::new(key.trim()) }))
             }
-            (Some(2), _, Some(name)) => profiles::load(name).map(Self::Server),
-            _ => Ok(Self::Database(cli.database_url.clone())),
+            (Some(2), _, Some(name)) => profiles::load(name).map(Backend::Server),
+            _ => Ok(Backend::Database(self.database_url.clone())),
         }
     }
-}
-
-impl Server {
-    /// Returns a client of its platform API. The file has certificates (PEM) to trust beside those of the system.
-    ///
-    /// # Errors
-    /// The URL is not valid, or the file cannot be read or has no certificates.
-    pub(crate) fn client(&self, ca_file: Option<&Path>) -> Result<Platform, Failure> {
-        self.build(ca_file, ClientBuilder::build_platform)
-    }
-
-    /// Returns a client of its public API.
-    ///
-    /// # Errors
-    /// As [`client`](Self::client).
-    pub(crate) fn account_client(&self, ca_file: Option<&Path>) -> Result<Client, Failure> {
-        self.build(ca_file, ClientBuilder::build)
-    }
-
-    /// Checks that the key is one of the platform API.
-    ///
-    /// # Errors
-    /// It is the API key of an account.
-    pub(crate) fn require_platform_key(&self) -> Result<(), Failure> {
-        if !self.has_api_key() {
-            return Ok(());
-        }
-        let reason = "The key is the API key of an account, which `svc mcp` alone works with. Other commands need a platform key, \
-                      which `svc platform-key create` makes beside the database.";
-        Err(Failure::new(Exit::Usage, reason))
-    }
-
-    /// Returns whether the key is the API key of an account.
-    pub(crate) fn has_api_key(&self) -> bool {
-        [KEY_PREFIX, TEST_KEY_PREFIX].iter().any(|prefix| self.key.reveal().starts_with(prefix))
-    }
-
-    fn build<T>(
-        &self,
-        ca_file: Option<&Path>,
-        build: impl FnOnce(ClientBuilder) -> svc_client::Result<T>,
-    ) -> Result<T, Failure> {
-        if sends_in_clear(&self.url) {
-            output::warning(&format!(
-                "The key and all data are sent to {} without encryption, and others on the way can read them. Use an https:// \
-                 URL.",
-                self.url
-            ));
-        }
-        let mut builder =
-            Client::builder(&self.url, self.key.reveal()).user_agent(concat!("svc/", env!("CARGO_PKG_VERSION")));
-        let mut options = format!("--server {}", self.url);
-        if let Some(file) = ca_file {
-            let name = file.display();
-            let pem = std::fs::read(file)
-                .map_err(|error| Failure::new(Exit::Failed, format!("Cannot read --ca-file {name}: {error}.")))?;
-            builder = builder.add_root_certificates(&pem);
-            options += &format!(" with --ca-file {name}");
-        }
-        build(builder).map_err(|error| Failure::new(Exit::Usage, format!("{options} cannot be used: {error}.")))
-    }
-}
-
-/// Returns whether requests to a URL leave this machine without TLS.
-fn sends_in_clear(url: &str) -> bool {
-    let Ok(url) = Url::parse(url) else { return false };
-    let is_local = match url.host() {
-        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => true,
-    };
-    url.scheme() == "http" && !is_local
 }
 
 #[cfg(test)]
@@ -188,26 +151,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_http_to_another_machine_is_sent_in_clear() {
-        for url in
-            ["http://api.example.com", "HTTP://10.0.0.7:8080/api", "http://[2001:db8::1]/", "http://localhost.example"]
-        {
-            assert!(sends_in_clear(url), "{url}");
-        }
-        for url in [
-            "https://api.example.com",
-            "http://localhost:8081",
-            "http://127.0.0.1",
-            "http://127.8.9.10:1",
-            "http://[::1]:8081",
-        ] {
-            assert!(!sends_in_clear(url), "{url}");
-        }
-    }
-
-    #[test]
     fn the_command_line_is_stronger_than_a_variable_and_two_backends_are_refused() {
-        let given = |on_command_line, in_environment| Given { on_command_line, in_environment }.choice();
+        let given = |on_command_line, in_environment| Sources { on_command_line, in_environment }.choice();
         let [database, server, none] = [[true, false, false], [false, true, false], [false; 3]];
         assert_eq!(given(none, none), Ok(None));
         assert_eq!(given(none, server), Ok(Some(1)));

@@ -22,16 +22,16 @@ const MAX_LEAD: Duration = Duration::from_secs(60);
 
 /// Wraps a store on a SQLite file, so that writes are refused while the clock is far ahead of that of the file system.
 pub(crate) fn guarded(store: Arc<dyn Store>, database: PathBuf) -> Arc<dyn Store> {
-    Arc::new(Guarded { store, database })
+    Arc::new(ClockGuard { store, database })
 }
 
-struct Guarded {
+struct ClockGuard {
     store: Arc<dyn Store>,
     database: PathBuf,
 }
 
 #[async_trait]
-impl StoreWrapper for Guarded {
+impl StoreWrapper for ClockGuard {
     fn inner(&self) -> &dyn Store {
         &*self.store
     }

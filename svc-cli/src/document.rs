@@ -5,8 +5,6 @@ use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use svc_core::input::json::{self, Json};
 
-use crate::output::plain_json;
-
 /// A JSON value, or text that is not JSON.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Document {
@@ -35,11 +33,6 @@ impl Document {
             _ => None,
         }
     }
-}
-
-/// Formats a value as indented JSON for people, with control characters escaped.
-pub(crate) fn pretty(value: &impl Serialize) -> String {
-    serde_json::to_string_pretty(value).map_or_else(|error| error.to_string(), plain_json)
 }
 
 impl Serialize for Document {

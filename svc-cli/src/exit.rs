@@ -5,12 +5,12 @@ use std::process::ExitCode;
 use svc_core::error::{Error, StoreError, Violation};
 use svc_store::{MaintenanceError, OpenError};
 
-use crate::cli::fields::option_name;
+use crate::fields::option_name;
 
 /// The exit code of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Exit {
+pub(crate) enum Exit {
     /// The command succeeded.
     Success = 0,
     /// The command failed for a reason that no other code names.
@@ -27,7 +27,7 @@ pub enum Exit {
 }
 
 /// The environment variables and exit codes, which end the output of `svc help options`.
-pub const LONG_HELP: &str = "\
+pub(crate) const LONG_HELP: &str = "\
 Environment variables:
   SVC_DATABASE_URL    Database to use when --database-url is not given
   SVC_SERVER          Server to work on when --server is not given
@@ -58,24 +58,24 @@ impl From<Exit> for ExitCode {
 
 /// The failure of a command: a message for people and an exit code for programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
+pub(crate) struct Failure {
     exit: Exit,
     message: String,
 }
 
 impl Failure {
     /// Creates a failure from its exit code and message.
-    pub fn new(exit: Exit, message: impl Into<String>) -> Self {
+    pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
         Self { exit, message: message.into() }
     }
 
     /// Returns the exit code.
-    pub fn exit(&self) -> Exit {
+    pub(crate) fn exit(&self) -> Exit {
         self.exit
     }
 
     /// Returns the message: whole sentences that say what was wrong and what to do.
-    pub fn message(&self) -> &str {
+    pub(crate) fn message(&self) -> &str {
         &self.message
     }
 }

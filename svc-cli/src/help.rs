@@ -9,7 +9,7 @@ use clap::builder::StyledStr;
 use clap::{Arg, Command, CommandFactory as _};
 
 use crate::cli::Cli;
-use crate::{exit, usage};
+use crate::exit;
 
 /// The line that ends the help of a command.
 const GLOBAL_OPTIONS: &str = "Global options: svc help options";
@@ -27,11 +27,11 @@ pub(crate) fn topic(args: &[OsString]) -> Option<StyledStr> {
 }
 
 /// Returns the help that the arguments ask for. `-h` asks for the short one.
-pub(crate) fn of(args: &[OsString]) -> StyledStr {
+pub(crate) fn for_args(args: &[OsString]) -> StyledStr {
     let mut root = Cli::command();
     root.build();
     let words = args.iter().filter(|word| *word != "help").cloned().collect::<Vec<_>>();
-    let command = usage::named(&root, &words);
+    let command = command_of(&root, &words);
     let is_long = args.iter().any(|word| word == "--help" || word == "help");
     if is_long { long(command) } else { short(command) }
 }
@@ -70,12 +70,6 @@ pub fn options(root: Command) -> StyledStr {
     command.mut_subcommands(|inner| inner.hide(true)).disable_help_subcommand(true).render_help()
 }
 
-/// Returns a command without the options that all commands have. `svc` itself keeps them.
-pub(crate) fn without_global_options(command: &Command) -> Command {
-    let is_hidden = |arg: &Arg| arg.is_global_set() && command.get_name() != "svc";
-    command.clone().mut_args(|arg| if is_hidden(&arg) { arg.hide(true) } else { arg })
-}
-
 /// Returns a command as its help shows it: with the way to the options that all commands have in place of them.
 fn shown(command: &Command) -> Command {
     let hidden = command.clone().mut_args(|arg| if arg.is_global_set() { arg.hide(true) } else { arg });
@@ -103,4 +97,29 @@ fn with_whole_help(arg: Arg) -> Arg {
     }
     let end = if help.ends_with('.') { "" } else { "." };
     arg.help(format!("{help}{end} {}", described.join("; "))).hide_possible_values(true)
+}
+
+/// Returns the command that the arguments name, as far as they name one.
+pub(crate) fn command_of<'c>(root: &'c Command, args: &[OsString]) -> &'c Command {
+    let words = args.iter().skip(1).filter_map(|arg| arg.to_str());
+    words.fold(root, |command, word| command.find_subcommand(word).unwrap_or(command))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_usage_is_that_of_the_command_that_was_named() {
+        let mut root = Cli::command();
+        root.build();
+        let name = |line: &str| {
+            let args: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            command_of(&root, &args).get_bin_name().unwrap_or("svc").to_owned()
+        };
+        assert_eq!(name("svc account list --jsn"), "svc account list");
+        assert_eq!(name("svc --json contact ls"), "svc contact list");
+        assert_eq!(name("svc account craete"), "svc account");
+        assert_eq!(name("svc tenent"), "svc");
+    }
 }

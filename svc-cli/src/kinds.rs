@@ -7,10 +7,12 @@ use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use svc_core::input::json::Json;
 use svc_core::values::EventKind;
 
-use crate::cli::fields::{BodySource, FieldValue};
-use crate::cli::records::RecordCommand;
-use crate::cli::{Cli, Command, EventCommand, WebhookCommand};
-use crate::{usage, values};
+use crate::cli::{Cli, Command};
+use crate::commands::event::{EventCommand, can_be_emitted};
+use crate::commands::records::RecordCommand;
+use crate::commands::webhook::WebhookCommand;
+use crate::fields::{BodySource, FieldValue};
+use crate::help;
 
 /// Refuses an event kind that the service does not have, as clap refuses the value of any other option.
 ///
@@ -20,10 +22,10 @@ pub(crate) fn check(cli: &Cli, args: &[OsString]) -> Result<(), clap::Error> {
     let (option, typed) = typed(&cli.command);
     let Some(unknown) = typed.into_iter().find(|kind| !known.contains(*kind)) else { return Ok(()) };
     let is_emitted = matches!(cli.command, Command::Event(_));
-    let possible = known.all().filter(|kind| !is_emitted || values::can_be_emitted(*kind));
+    let possible = known.all().filter(|kind| !is_emitted || can_be_emitted(*kind));
     let mut root = Cli::command();
     root.build();
-    let command = usage::named(&root, args);
+    let command = help::command_of(&root, args);
     let option = command.get_arguments().find(|arg| arg.get_id() == option);
     let parser = PossibleValuesParser::new(possible.map(|kind| kind.to_string()));
     parser.parse_ref(command, option, OsStr::new(unknown.as_str())).map(drop)

@@ -10,37 +10,43 @@
 //!
 //! # Modules
 //!
-//! - [`cli`] defines the commands and options as clap types; [`values`] and [`ids`] parse the values of options.
-//! - `commands` has one file per command. Each calls the platform API and formats the result.
-//! - `backend` says where a command works: on a database, or on a server elsewhere. `service` calls the platform API of
-//!   either. `profiles` keeps servers and their keys.
-//! - `clock_guard` refuses writes under a clock that is far ahead.
-//! - `output` writes results to stdout: JSON for programs, tables and sentences for people.
-//! - `table` formats tables that fit the terminal.
+//! - [`cli`] has the options of all commands, and runs the command. `commands` has a file for each group of commands: their
+//!   options, help, and what they do. Each calls the platform API and formats the result.
+//! - `values` and `ids` parse the values of options. `fields` makes options of the fields of API inputs.
+//! - `session` opens what a command works on. `backend` says what that is: a database, or a `server` elsewhere. `service`
+//!   calls the platform API of either. `profiles` keeps servers and their keys.
+//! - `confirm` asks before what cannot be undone. `clock_guard` refuses writes under a clock that is far ahead.
+//! - `output` writes results to stdout: JSON for programs, tables and sentences for people. `record` describes what people see
+//!   of a record, and `table` formats tables that fit the terminal.
 //! - `times` formats times and durations for people.
 //! - [`presets`] lists the columns of files that other programs export.
 //! - `document` holds JSON from elsewhere and preserves its numbers exactly.
 //! - [`help`] renders the help of commands. `usage` words errors of the command line itself, and `kinds` checks event kinds, which are also in a file.
-//! - [`exit`] defines the exit codes and maps errors to them.
+//! - `exit` defines the exit codes and maps errors to them.
 
 mod backend;
 pub mod cli;
 mod clock_guard;
 mod commands;
+mod confirm;
 mod document;
-pub mod exit;
+mod exit;
+mod fields;
 pub mod help;
-pub mod ids;
+mod ids;
 mod kinds;
 mod output;
 pub mod presets;
 mod profiles;
+mod record;
+mod server;
 mod service;
+mod session;
 mod table;
 mod times;
 mod usage;
 mod user;
-pub mod values;
+mod values;
 
 use std::ffi::{OsStr, OsString};
 use std::pin::Pin;
@@ -83,7 +89,7 @@ pub async fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     let output = cli.output();
-    let result = commands::run(cli).await.and_then(|outcome| outcome.print(output));
+    let result = cli.run().await.and_then(|outcome| outcome.print(output));
     match result {
         Ok(()) => Exit::Success.into(),
         Err(failure) => {
@@ -104,8 +110,8 @@ fn parse(mut args: Vec<OsString>) -> Result<cli::Cli, clap::Error> {
         }
         _ => Err(error),
     })?;
-    let cli = cli::Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut cli::Cli::command()))?;
-    let cli = cli::Cli { given: backend::Given::of(&matches), ..cli };
+    let mut cli = cli::Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut cli::Cli::command()))?;
+    cli.backend.sources = backend::Sources::from_matches(&matches);
     kinds::check(&cli, &args)?;
     check_account(&matches)?;
     Ok(cli)

@@ -9,13 +9,13 @@
 use std::fmt::Display;
 use std::io::{self, Write as _};
 
+use clap::ValueEnum;
 use clap::builder::styling::{AnsiColor, Style};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 use svc_core::input::json::Json;
 use svc_core::values::{Amount, Currency, formulas};
 
-use crate::cli::Output;
 use crate::document::Document;
 use crate::exit::{Exit, Failure};
 pub(crate) use crate::table::Table;
@@ -27,6 +27,17 @@ const NOTE: Style = AnsiColor::Yellow.on_default().bold();
 
 /// The cell of a table that has no value.
 pub(crate) const DASH: &str = "-";
+
+/// How results are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// Sentences and tables for people.
+    Text,
+    /// One JSON document.
+    Json,
+    /// Comma-separated values: a header row, and a row for each record.
+    Csv,
+}
 
 /// The result of a command.
 pub(crate) struct Outcome {
@@ -283,6 +294,11 @@ pub(crate) fn plain_json(json: String) -> String {
         }
     }
     plain
+}
+
+/// Formats a value as indented JSON for people, with control characters escaped.
+pub(crate) fn pretty(value: &impl Serialize) -> String {
+    serde_json::to_string_pretty(value).map_or_else(|error| error.to_string(), plain_json)
 }
 
 /// Returns a text with a capital letter at its beginning.

@@ -8,12 +8,12 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as 
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use svc_core::input::similar;
 use svc_core::values::Secret;
 
-use crate::backend::Server;
 use crate::exit::{Exit, Failure};
 use crate::output;
-use crate::usage;
+use crate::server::Server;
 
 /// The name of a profile that is given none.
 pub(crate) const DEFAULT: &str = "default";
@@ -73,8 +73,7 @@ pub(crate) fn names() -> Result<Vec<String>, Failure> {
 /// Returns the failure of a profile that is not there, with the one that was probably meant.
 fn unknown(name: &str) -> Result<Failure, Failure> {
     let names = names()?;
-    let meant =
-        usage::similar(name, names.iter().map(String::as_str)).map(|known| format!(", or did you mean {known}?"));
+    let meant = similar(name, names.iter().map(String::as_str)).map(|known| format!(", or did you mean {known}?"));
     let reason = format!(
         "There is no profile {name}{} `svc profiles` lists all, and `svc login` makes one.",
         meant.unwrap_or_else(|| ".".to_owned())

@@ -15,10 +15,10 @@ use svc_core::env::Env;
 use svc_core::error::{Error, FieldCode, Violation, Violations};
 use svc_core::find::{self, FindText, SearchResults};
 use svc_core::input::{Input, ToBody};
-use svc_core::operation::{Operation, Target};
+use svc_core::operation::{Listing, Operation, Target};
 use svc_core::pages::{Limit, MAX_LIMIT, Page};
 use svc_core::platform::operations::{FIND_RECORDS, LIST_ACCOUNTS, Records};
-use svc_core::platform::{Account, AccountListParams, FieldProblem, RowProblem};
+use svc_core::platform::{Account, AccountListParams, FieldProblem, LogParams, RowProblem};
 use svc_core::resources::Resource as _;
 use svc_core::resources::contacts::{Contact, ContactId};
 use svc_core::store::Store;
@@ -38,7 +38,6 @@ const MAX_NAMES: usize = 50;
 pub(crate) struct Service {
     connection: Connection,
     env: Env,
-    is_for_people: bool,
 }
 
 /// How the service is reached.
@@ -51,22 +50,12 @@ impl Service {
     /// Returns the service over a database.
     pub(crate) fn of_database(store: Arc<dyn Store>) -> Self {
         let env = store.env().clone();
-        Self { connection: Connection::Database(store), env, is_for_people: false }
+        Self { connection: Connection::Database(store), env }
     }
 
     /// Returns the service of a server.
     pub(crate) fn of_server(platform: Platform, env: Env) -> Self {
-        Self { connection: Connection::Server(platform), env, is_for_people: false }
-    }
-
-    /// Sets whether results are texts for people, who see names in place of ids. Names are looked up for them only.
-    pub(crate) fn for_people(self, is_for_people: bool) -> Self {
-        Self { is_for_people, ..self }
-    }
-
-    /// Returns whether results are texts for people.
-    pub(crate) fn is_for_people(&self) -> bool {
-        self.is_for_people
+        Self { connection: Connection::Server(platform), env }
     }
 
     /// Returns what contacts of an account are called. Those that there are not are left out.
@@ -206,27 +195,34 @@ impl Service {
         }
     }
 
-    /// Returns the accounts that follow one, the oldest first, and whether there are more. Sandboxes are left out.
-    pub(crate) async fn accounts(&self, after: Option<TenantId>, wanted: u32) -> CallResult<(Vec<Account>, bool)> {
-        self.list_accounts(after, wanted, None).await
+    /// Reads the newest entries of a log of an account that match a filter, as [`list`](Self::list) does.
+    pub(crate) async fn newest<F, T>(
+        &self,
+        operation: &Operation<TenantId, Listing<LogParams, F>, Page<T>>,
+        account: TenantId,
+        filter: &F,
+        wanted: u32,
+    ) -> CallResult<(Vec<T>, bool)>
+    where
+        F: Clone,
+        Listing<LogParams, F>: Input + ToBody + Clone,
+        T: DeserializeOwned + Send + 'static,
+    {
+        let query = |limit, cursor: Option<Uuid>| {
+            let page = LogParams { limit, cursor: cursor.map(Into::into) };
+            Listing { page, filter: filter.clone() }
+        };
+        self.list(operation, account, wanted, query).await
     }
 
-    /// Returns the accounts that follow one, and the sandboxes among them.
-    pub(crate) async fn accounts_and_sandboxes(
+    /// Returns the accounts that follow one, the oldest first, and whether there are more. Sandboxes are left out, or among them.
+    pub(crate) async fn accounts(
         &self,
         after: Option<TenantId>,
         wanted: u32,
+        sandboxes: bool,
     ) -> CallResult<(Vec<Account>, bool)> {
-        self.list_accounts(after, wanted, Some(true)).await
-    }
-
-    async fn list_accounts(
-        &self,
-        after: Option<TenantId>,
-        wanted: u32,
-        sandboxes: Option<bool>,
-    ) -> CallResult<(Vec<Account>, bool)> {
-        let after = after.map(|after| after.0);
+        let (after, sandboxes) = (after.map(|after| after.0), sandboxes.then_some(true));
         let query = |limit, cursor: Option<Uuid>| AccountListParams { limit, cursor: cursor.or(after), sandboxes };
         self.list(&LIST_ACCOUNTS, (), wanted, query).await
     }

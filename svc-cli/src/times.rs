@@ -44,6 +44,11 @@ pub(crate) fn moment_at(at: Timestamp, now: Timestamp) -> String {
     format!("{} ({})", full(at), relative(at, now))
 }
 
+/// Words when a thing was last used.
+pub(crate) fn last_use(at: Option<Timestamp>) -> String {
+    at.map_or_else(|| "never used".to_owned(), |at| format!("last used {}", moment(at)))
+}
+
 /// Formats a time to the second, in UTC: `2026-03-14 15:09:26Z`.
 pub(crate) fn full(at: Timestamp) -> String {
     let text = at.to_string();

@@ -3,11 +3,9 @@
 use std::ffi::OsString;
 use std::io::{self, Write as _};
 
+use clap::CommandFactory as _;
 use clap::builder::StyledStr;
 use clap::error::ErrorKind;
-use clap::{Command, CommandFactory as _};
-
-pub(crate) use svc_core::input::similar;
 
 use crate::cli::Cli;
 use crate::{help, output};
@@ -15,7 +13,7 @@ use crate::{help, output};
 /// Prints the help or the version that was asked for to stdout, or a usage error to stderr.
 pub(crate) fn print(error: &clap::Error, args: &[OsString]) {
     match error.kind() {
-        ErrorKind::DisplayHelp => return print_help(&help::of(args)),
+        ErrorKind::DisplayHelp => return print_help(&help::for_args(args)),
         // A closed stdout is not a failure.
         ErrorKind::DisplayVersion => return drop(error.print()),
         _ => {}
@@ -23,7 +21,7 @@ pub(crate) fn print(error: &clap::Error, args: &[OsString]) {
     let mut lines = lines(&error.render().ansi().to_string());
     let mut root = Cli::command();
     root.build();
-    lines.push(named(&root, args).clone().render_usage().ansi().to_string());
+    lines.push(help::command_of(&root, args).clone().render_usage().ansi().to_string());
     let mut err = anstream::AutoStream::auto(io::stderr().lock());
     // There is nowhere to report that stderr is closed.
     let _ = writeln!(err, "{}", lines.join("\n"));
@@ -48,29 +46,4 @@ fn lines(message: &str) -> Vec<String> {
     };
     let is_usage = |line: &&str| plain(line).starts_with("Usage:");
     message.lines().take_while(|line| !is_usage(line)).filter(is_kept).map(str::to_owned).collect()
-}
-
-/// Returns the command that the arguments name, as far as they name one.
-pub(crate) fn named<'c>(root: &'c Command, args: &[OsString]) -> &'c Command {
-    let words = args.iter().skip(1).filter_map(|arg| arg.to_str());
-    words.fold(root, |command, word| command.find_subcommand(word).unwrap_or(command))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_usage_is_that_of_the_command_that_was_named() {
-        let mut root = Cli::command();
-        root.build();
-        let name = |line: &str| {
-            let args: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-            named(&root, &args).get_bin_name().unwrap_or("svc").to_owned()
-        };
-        assert_eq!(name("svc account list --jsn"), "svc account list");
-        assert_eq!(name("svc --json contact ls"), "svc contact list");
-        assert_eq!(name("svc account craete"), "svc account");
-        assert_eq!(name("svc tenent"), "svc");
-    }
 }

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
+use clap::Command;
 use clap::builder::Styles;
-use clap::{Command, Subcommand as _};
 
 /// The commands, grouped by purpose.
 const GROUPS: [(&str, &[&str]); 6] = [
@@ -31,9 +31,8 @@ pub(super) const MORE: &str = "\
 Run `svc COMMAND --help` for details and examples of a command, and `svc help options` for the options that all commands \
 have, the environment variables and the exit codes.";
 
-/// Returns the help template of `svc` itself, since clap lists commands without groups.
-pub(super) fn template() -> String {
-    let commands = super::Command::augment_subcommands(Command::new("svc"));
+/// Returns the help template of `svc` itself with these commands, since clap lists commands without groups.
+pub(super) fn template(commands: &Command) -> String {
     let width = GROUPS.iter().flat_map(|(_, names)| *names).map(|name| name.len()).max().unwrap_or_default();
     let styles = Styles::styled();
     let (header, literal) = (styles.get_header(), styles.get_literal());
@@ -52,6 +51,8 @@ pub(super) fn template() -> String {
 
 #[cfg(test)]
 mod tests {
+    use clap::Subcommand as _;
+
     use super::*;
 
     #[test]

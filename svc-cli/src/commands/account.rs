@@ -2,22 +2,186 @@
 
 mod sandbox;
 
+use std::num::NonZeroU32;
+
+use clap::{Args, Subcommand, value_parser};
 use serde_json::{Value, json};
+use svc_core::accounts::limits::{CappedCollection, parse_limit, parse_max_webhooks, parse_write_limit};
 use svc_core::accounts::tenants::DeveloperAccess;
+use svc_core::error::Issue;
 use svc_core::platform::{
     Account, AccountCreate, AccountUpdate, AtLeastOne, WebhookCount, WriteLimitChanges, WriteLimits, Zone, operations,
 };
-use svc_core::values::{Patch, TenantId};
+use svc_core::values::{Currency, Patch, TenantId, Text, TimeZone};
 
+use super::input::patch;
 use super::lookup;
-use crate::cli::{AccountChanges, AccountCommand};
 use crate::exit::Failure;
 use crate::ids::IdArg;
-use crate::output::{Outcome, Table, fields, or_dash, state};
+use crate::output::Outcome;
+use crate::record::{Property, details, optional, state, table, text, time};
 use crate::service::Service;
-use crate::times::{full, moment};
+use crate::session::Session;
 
-pub(super) async fn run(service: &Service, command: AccountCommand) -> Result<Outcome, Failure> {
+/// Manage accounts: businesses, their settings and their access to the API.
+///
+/// The API and --json call the id of an account `tenant_id`. `svc tenant` and --tenant are aliases of `svc account` and
+/// --account.
+#[derive(Clone, Debug, Subcommand)]
+#[command(alias = "tenant", after_help = "Example:\n  svc account create --name 'Harbour Plumbing'")]
+pub(crate) enum AccountCommand {
+    /// Create an account.
+    ///
+    /// The account's keys can use the API immediately, unless the account is created with --pending.
+    #[command(after_help = "Example:\n  svc account create --name 'Harbour Plumbing' --time-zone Australia/Sydney")]
+    Create {
+        /// Name of the business: one line of at most 300 characters.
+        #[arg(long, value_parser = Text::<300>::parse)]
+        name: Text<300>,
+        /// IANA time zone, such as Australia/Sydney. It determines the account's current date.
+        #[arg(long, value_parser = TimeZone::parse, default_value = "UTC", value_name = "ZONE")]
+        time_zone: TimeZone,
+        /// ISO 4217 code of the currency of quotes and invoices that name none.
+        #[arg(long, value_parser = Currency::parse, default_value = "AUD", value_name = "CODE")]
+        currency: Currency,
+        /// Reject requests with the account's keys until `svc account approve`.
+        #[arg(long)]
+        pending: bool,
+    },
+    /// List accounts, oldest first.
+    #[command(
+        visible_alias = "ls",
+        after_help = "Examples:\n  svc account list --json\n  \
+                      svc account list --limit 10 --after 0195a3c1\n  \
+                      svc account list --sandboxes"
+    )]
+    List {
+        /// Maximum number of accounts to list.
+        #[arg(long, default_value = "1000", value_parser = value_parser!(u32).range(1..), value_name = "N")]
+        limit: u32,
+        /// List only accounts that follow the one with this id.
+        #[arg(long, value_name = "ID")]
+        after: Option<IdArg>,
+        /// List the sandboxes of accounts as well.
+        #[arg(long)]
+        sandboxes: bool,
+    },
+    /// Show an account.
+    #[command(after_help = "Example:\n  svc account show 0195a3c1")]
+    Show {
+        /// Id of the account.
+        id: IdArg,
+    },
+    /// Approve a pending or suspended account, so that its keys can use the API.
+    ///
+    /// Approving an approved account changes nothing.
+    #[command(after_help = "Example:\n  svc account approve 0195a3c1")]
+    Approve {
+        /// Id of the account.
+        id: IdArg,
+    },
+    /// Suspend an account, so that its keys are rejected from now on.
+    ///
+    /// The account's data is kept. `svc account approve` reverses the suspension.
+    #[command(after_help = "Example:\n  svc account suspend 0195a3c1")]
+    Suspend {
+        /// Id of the account.
+        id: IdArg,
+    },
+    /// Change an account's settings.
+    ///
+    /// Settings that are not named stay as they are. The limits of an account replace those of the server's --rate-limit
+    /// and --write-rate-limit.
+    #[command(after_help = "Examples:\n  svc account set 0195a3c1 --currency NZD\n  \
+                      svc account set 0195a3c1 --rate-limit 600 \\\n    \
+                      --write-rate-limit contacts=300 --write-rate-limit quotes=default")]
+    Set {
+        /// Id of the account.
+        id: IdArg,
+        #[command(flatten)]
+        changes: AccountChanges,
+    },
+    /// Create or show the sandbox of an account, in which programs are tried.
+    ///
+    /// The sandbox is an account of its own with sample records. It is created if the account has none; then a key that begins
+    /// with svc_test_ is printed once. Its webhooks are sent with the header X-SVC-Test. The members of the account can use it
+    /// in the dashboard with the same role.
+    #[command(after_help = "Examples:\n  svc account sandbox 0195a3c1\n  \
+                      svc account sandbox 0195a3c1 --reset\n  \
+                      svc account sandbox 0195a3c1 --delete")]
+    Sandbox {
+        /// Id of the account.
+        id: IdArg,
+        /// Delete the records, events, deliveries and logged requests of the sandbox, and create the sample records again. Keys
+        /// and webhooks stay.
+        #[arg(long, conflicts_with = "delete")]
+        reset: bool,
+        /// Delete the sandbox with all that it has.
+        #[arg(long)]
+        delete: bool,
+    },
+}
+
+/// The settings of an account that `svc account set` changes. At least one is required.
+#[derive(Args, Clone, Debug)]
+#[group(required = true, multiple = true)]
+pub(crate) struct AccountChanges {
+    /// Name of the business: one line of at most 300 characters.
+    #[arg(long, value_parser = Text::<300>::parse)]
+    name: Option<Text<300>>,
+    /// IANA time zone, such as Australia/Sydney. It determines the account's current date.
+    #[arg(long, value_parser = TimeZone::parse, value_name = "ZONE")]
+    time_zone: Option<TimeZone>,
+    /// ISO 4217 code of the currency of quotes and invoices that name none.
+    #[arg(long, value_parser = Currency::parse, value_name = "CODE")]
+    currency: Option<Currency>,
+    /// Whether each email address may belong to only one contact: true or false.
+    #[arg(long, value_name = "BOOL")]
+    unique_contact_email: Option<bool>,
+    /// Requests per minute for each of the account's keys, or `default` for the server's limit.
+    #[arg(long, value_parser = parse_limit_or_default, allow_hyphen_values = true, value_name = "N|default")]
+    rate_limit: Option<Limit>,
+    /// Writes per minute for each of the account's keys, counted per method and route of a resource: quotes=20, or
+    /// quotes=default for the server's limit. The option can be repeated.
+    #[arg(long, value_parser = parse_write_limit_or_default, value_delimiter = ',', value_name = "RESOURCE=N|default")]
+    write_rate_limit: Vec<(CappedCollection, Limit)>,
+    /// The number of webhook subscriptions that the account can have, from 1 to 1000, or `default` for the server's limit.
+    /// Those that it has stay, even if they are more.
+    #[arg(long, value_parser = parse_max_webhooks_or_default, allow_hyphen_values = true, value_name = "N|default")]
+    max_webhooks: Option<MaxWebhooks>,
+}
+
+/// A rate limit in requests per minute. `None` stands for the server's limit.
+type Limit = Option<NonZeroU32>;
+
+/// A limit of webhook subscriptions. `None` stands for the server's limit.
+type MaxWebhooks = Option<u32>;
+
+/// Parses a rate limit: a whole number of at least 1, or `default`.
+fn parse_limit_or_default(text: &str) -> Result<Limit, Issue> {
+    or_default(text, parse_limit)
+}
+
+/// Parses a limit, or `default`, which is `None`.
+fn or_default<T>(text: &str, parse: fn(&str) -> Result<T, Issue>) -> Result<Option<T>, Issue> {
+    if text == "default" {
+        return Ok(None);
+    }
+    parse(text).map(Some).map_err(|issue| Issue { message: format!("{issue}, or default").into(), ..issue })
+}
+
+/// Parses a number of webhook subscriptions, or `default`.
+fn parse_max_webhooks_or_default(text: &str) -> Result<MaxWebhooks, Issue> {
+    or_default(text, parse_max_webhooks)
+}
+
+/// Parses the write limit of a resource, such as `quotes=20` or `quotes=default`.
+fn parse_write_limit_or_default(text: &str) -> Result<(CappedCollection, Limit), Issue> {
+    parse_write_limit(text, parse_limit_or_default)
+}
+
+pub(crate) async fn run(session: &Session, command: AccountCommand) -> Result<Outcome, Failure> {
+    let service = &session.service().await?;
     match command {
         AccountCommand::Create { name, time_zone, currency, pending } => {
             let input = AccountCreate {
@@ -27,28 +191,30 @@ pub(super) async fn run(service: &Service, command: AccountCommand) -> Result<Ou
                 developer_access: pending.then_some(DeveloperAccess::Pending),
             };
             let account = service.call(&operations::CREATE_ACCOUNT, (), input).await?;
-            outcome(&account, format!("Created account {}.\n\n{}", account.name, details(&account)))
+            outcome(&account, format!("Created account {}.\n\n{}", account.name, details(describe(&account))))
         }
         AccountCommand::List { limit, after, sandboxes } => list(service, limit, after, sandboxes).await,
         AccountCommand::Sandbox { id, reset, delete } => {
             let account = lookup::account_by_id(service, &id).await?;
-            sandbox::run(service, &account, reset, delete).await
+            sandbox::run(session, service, &account, reset, delete).await
         }
         AccountCommand::Show { id } => {
             let account = lookup::account_by_id(service, &id).await?;
-            outcome(&account, details(&account))
+            outcome(&account, details(describe(&account)))
         }
         AccountCommand::Approve { id } => {
             let account = change(service, &id, access(DeveloperAccess::Approved)).await?;
             outcome(&account, format!("Approved account {}. Its keys can use the API.", account.name))
         }
         AccountCommand::Suspend { id } => {
-            let account = change(service, &id, access(DeveloperAccess::Suspended)).await?;
+            let Account { id, name, .. } = lookup::account_by_id(service, &id).await?;
+            session.confirm(&format!("Suspend account {name}? Its keys are rejected from the next request on."))?;
+            let account = service.call(&operations::UPDATE_ACCOUNT, id, access(DeveloperAccess::Suspended)).await?;
             outcome(&account, format!("Suspended account {}. Its keys are rejected from now on.", account.name))
         }
         AccountCommand::Set { id, changes } => {
             let account = change(service, &id, update(changes)).await?;
-            outcome(&account, format!("Updated account {}.\n\n{}", account.name, details(&account)))
+            outcome(&account, format!("Updated account {}.\n\n{}", account.name, details(describe(&account))))
         }
     }
 }
@@ -59,23 +225,12 @@ async fn list(service: &Service, limit: u32, after: Option<IdArg>, sandboxes: bo
         Some(IdArg::Whole(id)) => Some(TenantId(id)),
         Some(part) => Some(lookup::account_by_id(service, &part).await?.id),
     };
-    let (accounts, has_more) = match sandboxes {
-        true => service.accounts_and_sandboxes(after, limit).await?,
-        false => service.accounts(after, limit).await?,
-    };
+    let (accounts, has_more) = service.accounts(after, limit, sandboxes).await?;
     let last = accounts.last().filter(|_| has_more);
     let note = last.map(|last| format!("There are more accounts; list them with --after {}.", last.id));
-    let heading = ["ID", "NAME", "ACCESS", "CURRENCY", "TIME ZONE", "CREATED"];
-    let table = Table::new(heading.into_iter().chain(sandboxes.then_some("SANDBOX OF")), &accounts, |account| {
-        let cells = [
-            account.id.to_string(),
-            account.name.clone(),
-            state(account.developer_access),
-            account.currency.to_string(),
-            account.time_zone.clone(),
-            full(account.created_at),
-        ];
-        cells.into_iter().chain(sandboxes.then(|| or_dash(account.sandbox_of.as_ref())))
+    let table = table(&accounts, |account| {
+        let of = sandboxes.then(|| optional("", account.sandbox_of).column(7, "SANDBOX OF"));
+        describe(account).into_iter().chain(of).collect()
     });
     let views: Vec<Value> = accounts.iter().map(view).collect();
     let empty = "There are no accounts yet; create one with `svc account create`.";
@@ -96,20 +251,15 @@ fn update(changes: AccountChanges) -> AccountUpdate {
         changes;
     let write_rate_limits = Some(write_rate_limit).filter(|limits| !limits.is_empty()).map(WriteLimitChanges);
     AccountUpdate {
-        name: set(name),
-        time_zone: set(time_zone.map(Zone)),
-        currency: set(currency),
+        name: patch(name),
+        time_zone: patch(time_zone.map(Zone)),
+        currency: patch(currency),
         developer_access: Patch::Keep,
-        unique_contact_email: set(unique_contact_email),
-        rate_limit: set(rate_limit.map(|limit| limit.map(AtLeastOne))),
-        write_rate_limits: set(write_rate_limits),
-        max_webhooks: set(max_webhooks.map(|limit| limit.map(WebhookCount))),
+        unique_contact_email: patch(unique_contact_email),
+        rate_limit: patch(rate_limit.map(|limit| limit.map(AtLeastOne))),
+        write_rate_limits: patch(write_rate_limits),
+        max_webhooks: patch(max_webhooks.map(|limit| limit.map(WebhookCount))),
     }
-}
-
-/// Returns the change of a setting that may have been given.
-fn set<T>(value: Option<T>) -> Patch<T> {
-    value.map_or(Patch::Keep, Patch::Set)
 }
 
 fn outcome(account: &Account, text: String) -> Result<Outcome, Failure> {
@@ -132,26 +282,22 @@ fn view(account: &Account) -> Value {
     })
 }
 
-fn details(account: &Account) -> String {
-    fields(facts(account))
-}
-
-fn facts(account: &Account) -> impl Iterator<Item = (&'static str, String)> {
-    let of = account.sandbox_of.map(|of| ("sandbox of", of.to_string()));
-    let sandbox = account.sandbox_id.map(|sandbox| ("sandbox", sandbox.to_string()));
-    let always = [
-        ("id", account.id.to_string()),
-        ("name", account.name.clone()),
-        ("developer access", account.developer_access.to_string()),
-        ("time zone", account.time_zone.clone()),
-        ("currency", account.currency.to_string()),
-        ("unique contact email", account.unique_contact_email.to_string()),
-        ("rate limit", limit(account.rate_limit)),
-        ("write rate limits", write_limits(&account.write_rate_limits)),
-        ("max webhooks", account.max_webhooks.map_or_else(|| "default".to_owned(), |limit| limit.to_string())),
-        ("created at", moment(account.created_at)),
+fn describe(account: &Account) -> Vec<Property> {
+    let mut fields = vec![
+        text("id", account.id).column(1, "ID"),
+        text("name", &account.name).column(2, "NAME"),
+        state("developer access", account.developer_access).column(3, "ACCESS"),
+        text("time zone", &account.time_zone).column(5, "TIME ZONE"),
+        text("currency", account.currency).column(4, "CURRENCY"),
+        text("unique contact email", account.unique_contact_email),
+        text("rate limit", limit(account.rate_limit)),
+        text("write rate limits", write_limits(&account.write_rate_limits)),
+        text("max webhooks", account.max_webhooks.map_or_else(|| "default".to_owned(), |limit| limit.to_string())),
+        time("created at", account.created_at).column(6, "CREATED"),
     ];
-    always.into_iter().chain(of).chain(sandbox)
+    fields.extend(account.sandbox_of.map(|of| text("sandbox of", of)));
+    fields.extend(account.sandbox_id.map(|sandbox| text("sandbox", sandbox)));
+    fields
 }
 
 fn limit(limit: Option<u32>) -> String {
@@ -166,4 +312,16 @@ fn write_limits(limits: &WriteLimits) -> String {
     let own: Vec<String> =
         all.iter().filter_map(|(name, limit)| limit.map(|limit| format!("{name}={limit}"))).collect();
     if own.is_empty() { limit(None) } else { format!("{} per minute", own.join(", ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_is_a_number_or_that_of_the_server() {
+        assert_eq!(parse_limit_or_default("600").unwrap().map(u32::from), Some(600));
+        assert_eq!(parse_limit_or_default("default"), Ok(None));
+        assert!(parse_limit_or_default("0").is_err());
+    }
 }

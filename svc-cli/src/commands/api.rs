@@ -1,21 +1,73 @@
 //! `svc api`: a request to the platform API, and its response as it is.
 
 use std::io::{self, IsTerminal as _, Write as _};
+use std::path::PathBuf;
 
+use clap::Args;
 use hyper::body::Bytes;
-use hyper::{Response, StatusCode};
+use hyper::{Method, Response, StatusCode};
 
 use super::input::read_input;
 use super::lookup;
-use crate::cli::Api;
 use crate::exit::{Exit, Failure};
+use crate::ids::InAccount;
 use crate::output::{Outcome, plain, stream};
-use crate::service::{CallError, Service};
+use crate::service::CallError;
+use crate::session::Session;
+
+/// Send a request to the platform API of a server, and print the response as it is.
+///
+/// The request has the platform key of --profile, or that of SVC_PLATFORM_KEY with --server. It is sent once. A path such
+/// as /contacts is that of the account, /accounts/ID/contacts; one that begins with /accounts is sent as it is.
+///
+/// The exit code is 0 for a status of success. It is 2 for 400 and others that a different request mends, 3 for 404, 4 for
+/// 401, 403, 409 and 412, 5 for 503, and otherwise 1.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Examples:\n  svc api GET '/contacts?limit=10' --profile production\n  \
+                  svc api POST /contacts --data contact.json\n  \
+                  svc api -i GET /accounts")]
+pub(crate) struct Api {
+    /// Method of the request: GET, POST, PATCH or DELETE.
+    #[arg(value_parser = parse_method, value_name = "METHOD")]
+    method: Method,
+    /// Path below /platform/v1, with its query. One that does not begin with /accounts is a path of the account.
+    #[arg(value_parser = parse_path, value_name = "PATH")]
+    path: String,
+    /// File with the body, or - for stdin: JSON of at most 1 MiB.
+    #[arg(long, short, value_name = "FILE|-")]
+    data: Option<PathBuf>,
+    /// Print the status and the headers of the response before its body.
+    #[arg(long, short)]
+    include: bool,
+    #[command(flatten)]
+    account: InAccount,
+}
+
+/// Parses the method of a request, in any case.
+fn parse_method(text: &str) -> Result<Method, &'static str> {
+    let method = text.to_ascii_uppercase().parse().ok();
+    let known = [Method::GET, Method::POST, Method::PATCH, Method::DELETE];
+    method.filter(|method| known.contains(method)).ok_or("must be GET, POST, PATCH or DELETE")
+}
+
+/// Parses the path of a request, whose first slash can be omitted.
+fn parse_path(text: &str) -> Result<String, &'static str> {
+    let path = text.strip_prefix("/platform/v1").filter(|rest| rest.starts_with('/')).unwrap_or(text);
+    let path = path.strip_prefix('/').unwrap_or(path);
+    let (segments, _) = path.split_once('?').unwrap_or((path, ""));
+    let is_plain = path.bytes().all(|byte| byte.is_ascii_graphic()) && !path.contains(['#', '\\']);
+    if !is_plain || segments.contains("//") || segments.split('/').any(|segment| [".", ".."].contains(&segment)) {
+        return Err("must be a path below /platform/v1, such as /contacts?limit=10 or /accounts");
+    }
+    Ok(format!("/{path}"))
+}
 
 /// The first segments of paths that are not those of an account.
 const OF_NO_ACCOUNT: [&str; 5] = ["accounts", "apps", "find-accounts", "operator-links", "openapi.json"];
 
-pub(super) async fn run(service: &Service, options: Api) -> Result<Outcome, Failure> {
+pub(crate) async fn run(session: &Session, options: Api) -> Result<Outcome, Failure> {
+    session.refuse_csv("`svc api`, which prints the response as it is; omit it")?;
+    let service = &session.service().await?;
     let platform = service.platform("svc api")?;
     let Api { method, path, data, include, account } = options;
     let body = data.map(|path| read_input(&path)).transpose()?;
@@ -100,5 +152,13 @@ mod tests {
         assert_eq!([401, 403, 409, 412].map(exit), [Some(Exit::Refused); 4]);
         assert_eq!(exit(503), Some(Exit::Unreachable));
         assert_eq!([429, 500, 502].map(exit), [Some(Exit::Failed); 3]);
+    }
+
+    #[test]
+    fn a_path_is_below_the_platform_api() {
+        assert_eq!(parse_path("contacts?limit=1").as_deref(), Ok("/contacts?limit=1"));
+        assert_eq!(parse_path("/platform/v1/accounts").as_deref(), Ok("/accounts"));
+        assert!(parse_path("https://example.com").is_err());
+        assert!(parse_path("/accounts/../../metrics").is_err());
     }
 }

@@ -1,20 +1,132 @@
 //! `svc app`.
 
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
 use svc_core::accounts::apps::{App, AppId};
-use svc_core::platform::{AppCreate, AppListParams, AppUpdate, AppWithSecret, SecretRotation, operations};
-use svc_core::values::{Patch, RedirectUri};
+use svc_core::platform::{
+    AppCreate, AppListParams, AppUpdate, AppWithSecret, KeyScopes, RedirectUris, SecretRotation, operations,
+};
+use svc_core::values::{Patch, RedirectUri, Text, WebhookUrl};
 use uuid::Uuid;
 
+use super::input::patch;
 use super::key::scopes;
 use super::lookup;
-use crate::cli::{AppArg, AppCommand, Owner};
 use crate::exit::{Exit, Failure};
 use crate::ids::IdArg;
-use crate::output::{Outcome, Table, fields, or_dash, plain, state};
+use crate::output::{Outcome, fields, plain};
+use crate::record::{Property, details, optional, state, table, text, time};
 use crate::service::Service;
-use crate::times::{full, moment, seconds};
+use crate::session::Session;
+use crate::times::seconds;
+use crate::values;
 
-pub(super) async fn run(service: &Service, command: AppCommand) -> Result<Outcome, Failure> {
+/// An app, by its id, its client id or its name.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct AppArg {
+    /// App, by its id, its client id or its name.
+    app: IdArg,
+    #[command(flatten)]
+    owner: Owner,
+}
+
+/// Whose app it is.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Owner {
+    /// Account whose people develop the app, by its id or its name. The default is none: an app of the operator.
+    #[arg(long, alias = "tenant", value_name = "ID")]
+    account: Option<IdArg>,
+}
+
+/// Manage apps of somebody else, which owners of accounts can let work on them (OAuth 2.0).
+#[derive(Clone, Debug, Subcommand)]
+#[command(after_help = "Example:\n  svc app create --name Desk --redirect-uri https://example.com/callback")]
+pub(crate) enum AppCommand {
+    /// Create an app.
+    ///
+    /// The secret is printed once and cannot be shown again: the database stores only a hash of it. A public app runs on the
+    /// devices of its users and has none.
+    #[command(
+        after_help = "Examples:\n  svc app create --name 'Route Planner' --redirect-uri https://example.com/callback\n  \
+                      svc app create --name Desk --public --redirect-uri http://127.0.0.1/callback --scopes read,write"
+    )]
+    Create {
+        /// Name that owners of accounts see when they are asked for consent.
+        #[arg(long, value_parser = Text::<100>::parse, value_name = "NAME")]
+        name: Text<100>,
+        /// URI to which the app lets the browser return. Can be repeated, up to ten times.
+        #[arg(long, required = true, value_parser = RedirectUri::parse, value_name = "URI")]
+        redirect_uri: Vec<RedirectUri>,
+        /// Make it a public app, which keeps no secret.
+        #[arg(long)]
+        public: bool,
+        /// What the app may ask for: read, or read,write.
+        #[arg(long, value_parser = values::scopes, default_value = "read", value_name = "read[,write]")]
+        scopes: KeyScopes,
+        /// Website of the app.
+        #[arg(long, value_parser = WebhookUrl::parse, value_name = "URL")]
+        website: Option<WebhookUrl>,
+        /// URL that is told, by a signed webhook, when an account ends the access of the app.
+        #[arg(long, value_parser = WebhookUrl::parse, value_name = "URL")]
+        disconnect_url: Option<WebhookUrl>,
+        #[command(flatten)]
+        owner: Owner,
+    },
+    /// List the apps of the operator, or of an account, oldest first.
+    #[command(visible_alias = "ls", after_help = "Example:\n  svc app list")]
+    List {
+        #[command(flatten)]
+        owner: Owner,
+    },
+    /// Show an app, without its secret.
+    #[command(after_help = "Example:\n  svc app show 'Route Planner'")]
+    Show(AppArg),
+    /// Change an app. What is not given stays.
+    #[command(after_help = "Example:\n  svc app update 'Route Planner' --redirect-uri https://example.com/new")]
+    Update {
+        #[command(flatten)]
+        app: AppArg,
+        /// Name that owners of accounts see.
+        #[arg(long, value_parser = Text::<100>::parse, value_name = "NAME")]
+        name: Option<Text<100>>,
+        /// URI to which the app lets the browser return, in place of all that it has. Can be repeated.
+        #[arg(long, value_parser = RedirectUri::parse, value_name = "URI")]
+        redirect_uri: Vec<RedirectUri>,
+        /// What the app may ask for: read, or read,write. What was granted stays as it is.
+        #[arg(long, value_parser = values::scopes, value_name = "read[,write]")]
+        scopes: Option<KeyScopes>,
+        /// Website of the app.
+        #[arg(long, value_parser = WebhookUrl::parse, value_name = "URL")]
+        website: Option<WebhookUrl>,
+        /// URL that is told when an account ends the access of the app.
+        #[arg(long, value_parser = WebhookUrl::parse, value_name = "URL")]
+        disconnect_url: Option<WebhookUrl>,
+    },
+    /// Replace the secret of an app.
+    ///
+    /// The secret that it had is taken until the end of the overlap. The new one is printed once and cannot be shown again.
+    #[command(after_help = "Example:\n  svc app rotate-secret 'Route Planner' --overlap 7d")]
+    RotateSecret {
+        #[command(flatten)]
+        app: AppArg,
+        /// How long the old secret is taken; 0s refuses it immediately.
+        #[arg(long, value_parser = values::duration, allow_hyphen_values = true, default_value = "24h", value_name = "DURATION")]
+        overlap: Duration,
+    },
+    /// Disable an app: its tokens are refused from now on, and it can ask for no others.
+    #[command(after_help = "Example:\n  svc app disable 'Route Planner'")]
+    Disable(AppArg),
+    /// Enable an app. Its tokens that have not expired work again.
+    #[command(after_help = "Example:\n  svc app enable 'Route Planner'")]
+    Enable(AppArg),
+    /// Delete an app, and end its access to all accounts.
+    #[command(after_help = "Example:\n  svc app delete 'Route Planner'")]
+    Delete(AppArg),
+}
+
+pub(crate) async fn run(session: &Session, command: AppCommand) -> Result<Outcome, Failure> {
+    let service = &session.service().await?;
     match command {
         AppCommand::Create { name, redirect_uri, public, scopes, website, disconnect_url, owner } => {
             let input = AppCreate {
@@ -32,16 +144,16 @@ pub(super) async fn run(service: &Service, command: AppCommand) -> Result<Outcom
         AppCommand::List { owner } => list(service, &owner).await,
         AppCommand::Show(app) => {
             let app = find(service, &app).await?;
-            Outcome::new(&app, details(&app))
+            Outcome::new(&app, details(describe(&app)))
         }
         AppCommand::Update { app, name, redirect_uri, scopes, website, disconnect_url } => {
             let redirect_uris = Some(redirect_uri).filter(|uris| !uris.is_empty());
             let change = AppUpdate {
-                name: set(name),
-                redirect_uris: set(redirect_uris.map(svc_core::platform::RedirectUris)),
-                scopes: set(scopes),
-                website: set(website.map(Some)),
-                disconnect_url: set(disconnect_url.map(Some)),
+                name: patch(name),
+                redirect_uris: patch(redirect_uris.map(RedirectUris)),
+                scopes: patch(scopes),
+                website: patch(website.map(Some)),
+                disconnect_url: patch(disconnect_url.map(Some)),
                 disabled: Patch::Keep,
             };
             if change == AppUpdate::default() {
@@ -64,15 +176,15 @@ pub(super) async fn run(service: &Service, command: AppCommand) -> Result<Outcom
         AppCommand::Enable(app) => set_disabled(service, find(service, &app).await?.id, false).await,
         AppCommand::Delete(app) => {
             let app = find(service, &app).await?;
+            session.confirm(&format!(
+                "Delete the app {}? Its access to all accounts ends, and this cannot be undone.",
+                app.name
+            ))?;
             service.call(&operations::DELETE_APP, app.id, ()).await?;
             let text = format!("Deleted the app {}. It has no access to any account.", plain(app.name.as_str()));
             Outcome::new(&app, text)
         }
     }
-}
-
-fn set<T>(given: Option<T>) -> Patch<T> {
-    given.map_or(Patch::Keep, Patch::Set)
 }
 
 async fn owner_id(service: &Service, owner: &Owner) -> Result<Option<Uuid>, Failure> {
@@ -82,13 +194,13 @@ async fn owner_id(service: &Service, owner: &Owner) -> Result<Option<Uuid>, Fail
     })
 }
 
-async fn all(service: &Service, owner: &Owner) -> Result<Vec<App>, Failure> {
+async fn read_all(service: &Service, owner: &Owner) -> Result<Vec<App>, Failure> {
     let params = AppListParams { account_id: owner_id(service, owner).await? };
     Ok(service.call(&operations::LIST_APPS, (), params).await?.data)
 }
 
 /// Returns the app that is named. There are few of one owner, so all are read.
-pub(super) async fn find(service: &Service, named: &AppArg) -> Result<App, Failure> {
+async fn find(service: &Service, named: &AppArg) -> Result<App, Failure> {
     let unknown = || {
         let hint = "`svc app list` lists the apps of the operator, and with --account those of an account";
         Failure::new(Exit::NotFound, format!("There is no app {}; {hint}.", named.app))
@@ -100,36 +212,17 @@ pub(super) async fn find(service: &Service, named: &AppArg) -> Result<App, Failu
         };
     }
     let text = named.app.to_string();
-    let is_named = |app: &App| app.client_id == text || app.name.as_str().eq_ignore_ascii_case(&text);
-    let is_meant = |app: &App| match &named.app {
-        IdArg::Part(part) => part.begins(app.id.uuid()) || part.ends(app.id.uuid()) || is_named(app),
-        _ => is_named(app),
+    let is_meant = |app: &App| {
+        named.app.is_of(app.id.uuid()) || app.client_id == text || app.name.as_str().eq_ignore_ascii_case(&text)
     };
-    let mut apps = all(service, &named.owner).await?;
+    let mut apps = read_all(service, &named.owner).await?;
     apps.retain(is_meant);
-    match (apps.pop(), apps.len()) {
-        (Some(app), 0) => Ok(app),
-        (None, _) => Err(unknown()),
-        _ => {
-            let reason = format!("Several apps are called {text}; name one by its client id.");
-            Err(Failure::new(Exit::Refused, reason))
-        }
-    }
+    lookup::single_match(apps, unknown, |_| format!("Several apps are called {text}; name one by its client id."))
 }
 
 async fn list(service: &Service, owner: &Owner) -> Result<Outcome, Failure> {
-    let apps = all(service, owner).await?;
-    let table = Table::new(["CLIENT ID", "NAME", "STATUS", "TYPE", "SCOPES", "CREATED"], &apps, |app| {
-        [
-            app.client_id.clone(),
-            app.name.to_string(),
-            state(status(app)),
-            kind(app).to_owned(),
-            scopes(&app.scopes),
-            full(app.created_at),
-        ]
-    });
-    Outcome::list(&apps, &table, "There are no apps; create one with `svc app create`.")
+    let apps = read_all(service, owner).await?;
+    Outcome::list(&apps, &table(&apps, describe), "There are no apps; create one with `svc app create`.")
 }
 
 async fn set_disabled(service: &Service, id: AppId, disabled: bool) -> Result<Outcome, Failure> {
@@ -151,22 +244,22 @@ fn kind(app: &App) -> &'static str {
     if app.confidential { "confidential" } else { "public" }
 }
 
-fn details(app: &App) -> String {
+fn describe(app: &App) -> Vec<Property> {
     let uris: Vec<&str> = app.redirect_uris.iter().map(RedirectUri::as_str).collect();
-    fields([
-        ("id", app.id.to_string()),
-        ("client id", app.client_id.clone()),
-        ("name", plain(app.name.as_str())),
-        ("status", status(app).to_owned()),
-        ("type", kind(app).to_owned()),
-        ("scopes", scopes(&app.scopes)),
-        ("redirect uris", uris.join(" ")),
-        ("website", or_dash(app.website.as_ref())),
-        ("disconnect url", or_dash(app.disconnect_url.as_ref())),
-        ("account", or_dash(app.tenant_id)),
-        ("created at", moment(app.created_at)),
-        ("created by", plain(&app.created_by)),
-    ])
+    vec![
+        text("id", app.id),
+        text("client id", &app.client_id).column(1, "CLIENT ID"),
+        text("name", &app.name).column(2, "NAME"),
+        state("status", status(app)).column(3, "STATUS"),
+        text("type", kind(app)).column(4, "TYPE"),
+        text("scopes", scopes(&app.scopes)).column(5, "SCOPES"),
+        text("redirect uris", uris.join(" ")),
+        optional("website", app.website.as_ref()),
+        optional("disconnect url", app.disconnect_url.as_ref()),
+        optional("account", app.tenant_id),
+        time("created at", app.created_at).column(6, "CREATED"),
+        text("created by", &app.created_by),
+    ]
 }
 
 /// Formats what the developer of an app needs, with the secrets that were just made.

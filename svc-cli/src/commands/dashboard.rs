@@ -1,17 +1,46 @@
 //! `svc dashboard`.
 
+use clap::Subcommand;
 use serde_json::json;
 use svc_core::accounts::sessions::Role;
 use svc_core::platform::{DashboardLinkCreate, OperatorLinkCreate, operations};
 
 use super::lookup;
-use crate::cli::DashboardCommand;
 use crate::exit::Failure;
+use crate::ids::InAccount;
 use crate::output::Outcome;
-use crate::service::Service;
+use crate::session::Session;
+use crate::values;
 
-pub(super) async fn run(service: &Service, command: DashboardCommand) -> Result<Outcome, Failure> {
+/// Sign people in to the dashboard, the pages of the server in the browser.
+#[derive(Clone, Debug, Subcommand)]
+#[command(after_help = "Example:\n  svc dashboard link --role viewer")]
+pub(crate) enum DashboardCommand {
+    /// Make a link that signs a person in to the dashboard.
+    ///
+    /// The link works once, for ten minutes. Opening it in a browser begins a session of at most twelve hours. Give it to
+    /// that person alone. The dashboard's list of sessions shows who is signed in.
+    #[command(after_help = "Examples:\n  svc dashboard link\n  \
+                      svc dashboard link --role viewer --url https://api.example.com\n  \
+                      svc dashboard link --operator")]
+    Link {
+        #[command(flatten)]
+        account: InAccount,
+        /// What the person may do. Each role may also do what the ones before it may.
+        #[arg(long, value_parser = values::role(), default_value = "owner", value_name = "ROLE")]
+        role: Role,
+        /// Sign in as an operator, who sees all accounts, approves them and sets their limits.
+        #[arg(long, conflicts_with = "role")]
+        operator: bool,
+        /// URL at which the browser reaches the server.
+        #[arg(long, env = "SVC_URL", default_value = "http://127.0.0.1:8080", value_name = "URL")]
+        url: String,
+    },
+}
+
+pub(crate) async fn run(session: &Session, command: DashboardCommand) -> Result<Outcome, Failure> {
     let DashboardCommand::Link { account, role, operator, url } = command;
+    let service = &session.service().await?;
     let (path, account, role, expires_at) = if operator {
         let link = service.call(&operations::CREATE_OPERATOR_LINK, (), OperatorLinkCreate::default()).await?;
         (link.path, None, Role::Owner, link.expires_at)

@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal as _, Write};
 
+use clap::{Args, ValueEnum};
 use serde::Serialize;
 use svc_core::imports::AccountRecord;
 use svc_core::input::FieldNames;
@@ -19,11 +20,69 @@ use svc_core::resources::quotes::Quote;
 use svc_core::values::{Amount, TenantId};
 
 use super::lookup;
-use crate::cli::records::ResourceCommands;
-use crate::cli::{Export, ExportKind, Format};
+use super::resource::ResourceCommands;
 use crate::exit::{Exit, Failure};
+use crate::ids::InAccount;
 use crate::output::{self, Outcome};
 use crate::service::{CallError, CallResult, Service};
+use crate::session::Session;
+use crate::values::{self, Format, TimeArg};
+
+/// The types of records that can be exported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportKind {
+    /// People and companies that are not deleted.
+    Contacts,
+    /// Invoices.
+    Invoices,
+    /// Quotes.
+    Quotes,
+    /// Bookings.
+    Bookings,
+    /// Jobs.
+    Jobs,
+    /// All of these, deleted contacts included, for `svc import all`.
+    All,
+}
+
+/// Export all records of one type, or of an account, to stdout, one JSON object per line.
+///
+/// Each record appears once, as GET returns it. Records are ordered newest first, or oldest change first with
+/// --since. The export reads page by page in constant memory and can run while servers use the database.
+///
+/// `svc export all` writes all records of an account for `svc import all`, deleted contacts included, each with its type
+/// in `kind`. A record comes after the contact that it refers to, and once more if it changes during the export. With
+/// --since, it writes what has changed since an earlier export.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Examples:\n  svc export contacts > contacts.ndjson\n  \
+                  svc export jobs --since 7d --format csv\n  \
+                  svc export all > all.ndjson")]
+pub(crate) struct Export {
+    /// Type of the records to export.
+    #[arg(value_enum, value_name = "KIND")]
+    kind: ExportKind,
+    #[command(flatten)]
+    account: InAccount,
+    /// Output format.
+    #[arg(long, value_enum, default_value = "ndjson")]
+    format: Format,
+    /// Put an apostrophe before CSV cells that a spreadsheet would run as formulas. An import removes it again.
+    ///
+    /// These are texts that begin with =, +, -, @, a tab or a line break. Use it for files that people open in a
+    /// spreadsheet, since customers choose the texts. Texts that begin with = get the apostrophe in any case, since an import
+    /// takes no formula.
+    #[arg(long)]
+    escape_formulas: bool,
+    /// Export only records changed since this time, such as 2026-03-14T15:09:26Z, or this long ago, such as 2h or 7d.
+    /// A date, such as 2026-03-14, is its start in the account's time zone.
+    #[arg(long, value_parser = values::since, allow_hyphen_values = true, value_name = "TIME")]
+    since: Option<TimeArg>,
+    /// Add the field `amount_paid` to each invoice.
+    ///
+    /// The API does not return this field, but an import requires it for partially paid invoices.
+    #[arg(long)]
+    amount_paid: bool,
+}
 
 /// An invoice with the amount paid, which the public API does not return.
 #[derive(Serialize)]
@@ -33,7 +92,9 @@ struct WithPayment<'i> {
     amount_paid: Amount,
 }
 
-pub(super) async fn run(service: &Service, options: Export, array: bool) -> Result<Outcome, Failure> {
+pub(crate) async fn run(session: &Session, options: Export) -> Result<Outcome, Failure> {
+    session.refuse_csv("`svc export`; use --format csv")?;
+    let service = &session.service().await?;
     let Export { kind, account, format, escape_formulas, since, amount_paid } = options;
     if escape_formulas && format != Format::Csv {
         return Err(Failure::new(Exit::Usage, "--escape-formulas applies to --format csv only."));
@@ -47,7 +108,7 @@ pub(super) async fn run(service: &Service, options: Export, array: bool) -> Resu
     let account = lookup::account(service, &account).await?.id;
     let since = lookup::since_in(service, account, since).await?;
     let source = Source { service, account, since };
-    let sink = match (format, array) {
+    let sink = match (format, session.is_json()) {
         (Format::Ndjson, false) => Sink::Lines(Box::new(output::stream())),
         (Format::Ndjson, true) => Sink::Array { out: Box::new(output::stream()), any: false },
         (Format::Csv, false) => Sink::Csv {
@@ -85,18 +146,18 @@ struct Source<'s> {
 }
 
 /// Why an export ended early.
-enum Stopped {
+enum ExportError {
     Read(Failure),
     Write(io::Error),
 }
 
-impl From<CallError> for Stopped {
+impl From<CallError> for ExportError {
     fn from(error: CallError) -> Self {
         Self::Read(error.into())
     }
 }
 
-impl From<io::Error> for Stopped {
+impl From<io::Error> for ExportError {
     fn from(error: io::Error) -> Self {
         Self::Write(error)
     }
@@ -159,8 +220,8 @@ async fn write<R, Q>(
         Ok(sink.end()?)
     };
     match written.await {
-        Err(Stopped::Read(failure)) => Err(failure),
-        Err(Stopped::Write(error)) if error.kind() != io::ErrorKind::BrokenPipe => {
+        Err(ExportError::Read(failure)) => Err(failure),
+        Err(ExportError::Write(error)) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(Failure::new(Exit::Failed, format!("The records could not be written: {error}.")))
         }
         _ => Ok(Outcome::nothing()),

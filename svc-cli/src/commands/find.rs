@@ -1,14 +1,38 @@
 //! `svc find`.
 
-use svc_core::find::MAX_HITS;
+use clap::Args;
+use svc_core::error::Issue;
+use svc_core::find::{FindText, MAX_HITS, MAX_TEXT};
+use svc_core::values::Text;
 
 use super::lookup;
-use crate::cli::Find;
 use crate::exit::Failure;
+use crate::ids::InAccount;
 use crate::output::{Outcome, Table, plain};
-use crate::service::Service;
+use crate::session::Session;
 
-pub(super) async fn run(service: &Service, options: Find) -> Result<Outcome, Failure> {
+/// Find contacts, invoices, quotes, bookings and jobs by a text.
+///
+/// It looks for the text, in any case, in names, email addresses, phone numbers, companies, suburbs, titles and numbers, and
+/// for records whose ids begin with it. It lists at most 20 records: those that are named exactly, then those that changed
+/// last.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Examples:\n  svc find INV-0001\n  svc find 'ada lovelace'\n  svc find example.com --json")]
+pub(crate) struct Find {
+    /// What to look for: a whole name, number or email address, at least three characters of any text, or a word of one or two.
+    /// Case, accents, and what stands between the digits of a phone number make no difference.
+    #[arg(value_parser = text, value_name = "TEXT")]
+    text: FindText,
+    #[command(flatten)]
+    account: InAccount,
+}
+
+fn text(text: &str) -> Result<FindText, Issue> {
+    Text::<MAX_TEXT>::parse(text).map(|text| FindText { text })
+}
+
+pub(crate) async fn run(session: &Session, options: Find) -> Result<Outcome, Failure> {
+    let service = &session.service().await?;
     let account = lookup::account(service, &options.account).await?.id;
     let found = service.find(account, options.text).await?;
     let table = Table::new(["KIND", "ID", "NAME", "DETAILS"], &found.data, |hit| {

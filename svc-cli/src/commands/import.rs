@@ -10,9 +10,11 @@ mod cells;
 mod check;
 mod columns;
 mod csv;
+mod date_format;
 mod dates;
 mod groups;
 mod ndjson;
+mod options;
 mod progress;
 mod refusals;
 mod rows;
@@ -23,7 +25,7 @@ use std::path::Path;
 use std::pin::pin;
 
 use serde::Serialize;
-use svc_core::imports::{AccountRecord, Import};
+use svc_core::imports::{AccountRecord, Import as ImportOf};
 use svc_core::input::FieldNames as _;
 use svc_core::platform::operations::IMPORT_RECORDS;
 use svc_core::platform::{Account, ImportCreate, ImportKind, ImportRows, ImportedRow, RowOutcome};
@@ -35,16 +37,18 @@ use tokio::sync::mpsc;
 use self::cells::CellReader;
 use self::columns::ColumnNames;
 use self::groups::{Groups, RowResult};
+pub(crate) use self::options::Import;
 use self::progress::Progress;
 use self::refusals::Refusals;
 use self::rows::{Group, Parser};
 use self::source::Source;
 use super::lookup;
-use crate::cli::{Format, Import as Options};
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Outcome, Table};
 use crate::presets::PRESETS;
 use crate::service::Service;
+use crate::session::Session;
+use crate::values::Format;
 
 /// The number of groups that are read ahead.
 const READ_AHEAD: usize = 2;
@@ -65,9 +69,10 @@ struct Summary {
     complete: bool,
 }
 
-pub(super) async fn run(service: &Service, options: Options) -> Result<Outcome, Failure> {
-    // The command line has both, except with --presets, which needs no service.
+pub(crate) async fn run(session: &Session, options: Import) -> Result<Outcome, Failure> {
+    // The command line has both, except with --presets.
     let (Some(kind), Some(file)) = (options.kind, options.file.clone()) else { return presets() };
+    let service = &session.service().await?;
     let is_all = kind == ImportKind::All;
     let reason = match kind {
         ImportKind::Invoices if options.update => {
@@ -97,7 +102,7 @@ pub(super) async fn run(service: &Service, options: Options) -> Result<Outcome, 
         ImportKind::Contacts => import::<Contact>(service, &account, kind, &file, options).await,
         ImportKind::Invoices => import::<Invoice>(service, &account, kind, &file, options).await,
         ImportKind::All => {
-            let options = Options { format: Some(Format::Ndjson), ..options };
+            let options = Import { format: Some(Format::Ndjson), ..options };
             import::<AccountRecord>(service, &account, kind, &file, options).await
         }
     }
@@ -116,7 +121,7 @@ struct PresetField {
 }
 
 /// Lists the presets of `--from`.
-pub(super) fn presets() -> Result<Outcome, Failure> {
+fn presets() -> Result<Outcome, Failure> {
     let mut fields = Vec::new();
     for preset in PRESETS {
         for records in [ImportKind::Contacts, ImportKind::Invoices] {
@@ -141,7 +146,7 @@ pub(super) fn presets() -> Result<Outcome, Failure> {
 }
 
 /// Returns the options that were given and apply to CSV files only.
-fn csv_only(options: &Options) -> impl Iterator<Item = &'static str> {
+fn csv_only(options: &Import) -> impl Iterator<Item = &'static str> {
     let given = [
         ("--from", options.from.is_some()),
         ("--skip-lines", options.skip_lines.is_some()),
@@ -153,12 +158,12 @@ fn csv_only(options: &Options) -> impl Iterator<Item = &'static str> {
     given.into_iter().filter_map(|(name, is_given)| is_given.then_some(name))
 }
 
-async fn import<R: Import>(
+async fn import<R: ImportOf>(
     service: &Service,
     account: &Account,
     kind: ImportKind,
     file: &Path,
-    options: Options,
+    options: Import,
 ) -> Result<Outcome, Failure> {
     let groups = Groups { service, account: account.id, import: without_rows(kind, &options) };
     let mut summary = Summary { dry_run: options.dry_run, ..Summary::default() };
@@ -236,7 +241,7 @@ async fn import<R: Import>(
 }
 
 /// Returns the import that the options ask for, without its rows. The rows of `all` fire no events.
-fn without_rows(kind: ImportKind, options: &Options) -> ImportCreate {
+fn without_rows(kind: ImportKind, options: &Import) -> ImportCreate {
     let events = (kind != ImportKind::All).then_some(!options.no_events);
     let rows = ImportRows::default();
     ImportCreate { kind, rows, events, update: Some(options.update), dry_run: Some(options.dry_run) }

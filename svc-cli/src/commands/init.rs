@@ -1,5 +1,6 @@
 //! `svc init`.
 
+use clap::Args;
 use serde_json::json;
 use svc_core::accounts::keys::{self, KeyCreate, NewKey};
 use svc_core::accounts::tenants::{self, Tenant, TenantCreate};
@@ -7,17 +8,35 @@ use svc_core::error::Error;
 use svc_core::store::Store;
 use svc_core::values::Text;
 
-use super::Database;
 use crate::exit::Failure;
 use crate::output::Outcome;
+use crate::session::Session;
 
-pub(super) async fn run(database: &Database, server_url: &str, name: Text<300>) -> Result<Outcome, Failure> {
+/// Set up a new database with an account and an API key.
+///
+/// Creates the database if it does not exist, an account with access to the API, and a key with the scopes read and
+/// write. Prints lines for your shell that set SVC_DATABASE_URL, SVC_URL, SVC_TENANT and SVC_KEY. The key is printed
+/// once and cannot be shown again. A database that already has an account is refused.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Examples:\n  svc init\n  svc init --name 'Harbour Plumbing'\n  \
+                  eval \"$(svc init --database-url sqlite:///var/lib/svc/svc.db)\"")]
+pub(crate) struct Init {
+    /// Name of the account.
+    #[arg(long, value_parser = Text::<300>::parse, default_value = "My business", value_name = "NAME")]
+    name: Text<300>,
+    /// URL at which the server will be reached.
+    #[arg(long, env = "SVC_URL", default_value = "http://127.0.0.1:8080", value_name = "URL")]
+    url: String,
+}
+
+pub(crate) async fn run(session: &Session, Init { name, url }: Init) -> Result<Outcome, Failure> {
+    let database = session.database("svc init")?;
     let store = database.open(true).await?;
     let (account, key) = create(&*store, name).await?;
     let database_url = svc_store::absolute_url(&database.url);
     let view = json!({
         "database_url": database_url,
-        "url": server_url,
+        "url": url,
         "tenant_id": account.id,
         "tenant_name": account.name,
         "key_id": key.key.id,
@@ -25,7 +44,7 @@ pub(super) async fn run(database: &Database, server_url: &str, name: Text<300>) 
     });
     let lines = [
         ("SVC_DATABASE_URL", database_url),
-        ("SVC_URL", server_url.to_owned()),
+        ("SVC_URL", url),
         ("SVC_TENANT", account.id.to_string()),
         ("SVC_KEY", key.text.reveal().to_owned()),
     ];

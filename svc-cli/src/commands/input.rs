@@ -1,15 +1,17 @@
-//! Reads what is given with `--data`.
+//! Makes inputs of operations of what is typed.
 
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
+
+use svc_core::values::Patch;
 
 use crate::exit::{Exit, Failure};
 
 /// The largest input, in bytes, which is also the limit of the API.
 const MAX_DATA: u64 = 1 << 20;
 
-/// Reads a file, or stdin for `-`.
+/// Reads what is given with `--data`: a file, or stdin for `-`.
 pub(super) fn read_input(path: &Path) -> Result<Vec<u8>, Failure> {
     let stdin = path.as_os_str() == "-";
     let mut bytes = Vec::new();
@@ -26,4 +28,9 @@ pub(super) fn read_input(path: &Path) -> Result<Vec<u8>, Failure> {
         }
         Ok(_) => Ok(bytes),
     }
+}
+
+/// Returns the change of a field that has an option.
+pub(super) fn patch<T>(value: Option<T>) -> Patch<T> {
+    value.map_or(Patch::Keep, Patch::Set)
 }

@@ -2,33 +2,139 @@
 
 mod overdue;
 
-use svc_core::operation::Operation;
-use svc_core::platform::{PaymentAmount, operations};
-use svc_core::resources::invoices::{Invoice, InvoiceId, InvoiceStatus};
-use svc_core::values::TenantId;
+use std::collections::BTreeSet;
 
-use super::{lookup, records};
-use crate::cli::InvoiceCommand;
-use crate::cli::records::Target;
+use clap::Subcommand;
+use svc_core::find::SearchParams;
+use svc_core::lookup::KindInAccount;
+use svc_core::operation::{Listing, Operation};
+use svc_core::platform::PaymentAmount;
+use svc_core::platform::operations::{self, Records};
+use svc_core::resources::invoices::{Invoice, InvoiceCreate, InvoiceFilter, InvoiceId, InvoiceStatus, InvoiceUpdate};
+use svc_core::values::{Decimal, TenantId};
+
+use super::lookup::{self, FoundRecord};
+use super::records::{self, RecordCommand};
+use super::resource::{CreateOperation, ListOperation, ResourceCommands, UpdateOperation};
 use crate::exit::Failure;
+use crate::ids::{IdArg, Target};
 use crate::output::{Outcome, money};
 use crate::service::Service;
+use crate::session::Session;
 
-pub(super) async fn run(service: &Service, command: InvoiceCommand) -> Result<Outcome, Failure> {
+/// Create and process invoices: send, pay, refund, void and more.
+///
+/// These operations are not available through the API. Each of them emits its events, which are delivered to the
+/// account's webhooks.
+#[derive(Clone, Debug, Subcommand)]
+#[command(after_help = "Example:\n  svc invoice pay 0195a3c3 --amount 40")]
+pub(crate) enum InvoiceCommand {
+    #[command(flatten)]
+    Records(RecordCommand<Invoice>),
+    /// Send a draft invoice to the customer.
+    #[command(after_help = "Example:\n  svc invoice send 0195a3c3")]
+    Send(Target),
+    /// Record that the customer viewed a sent invoice.
+    #[command(after_help = "Example:\n  svc invoice view 0195a3c3")]
+    View(Target),
+    /// Record a payment of the outstanding amount or of a part of it.
+    #[command(after_help = "Examples:\n  svc invoice pay 0195a3c3\n  \
+                      svc invoice pay 0195a3c3 --amount 40")]
+    Pay {
+        #[command(flatten)]
+        target: Target,
+        /// Amount paid, in the invoice's currency. The default is the outstanding amount.
+        #[arg(long, value_parser = Decimal::parse, allow_negative_numbers = true)]
+        amount: Option<Decimal>,
+    },
+    /// Cancel an invoice that has no payments.
+    #[command(after_help = "Example:\n  svc invoice void 0195a3c3")]
+    Void(Target),
+    /// Send an invoice again, without changing it.
+    #[command(after_help = "Example:\n  svc invoice resend 0195a3c3")]
+    Resend(Target),
+    /// Record a refund of the amount paid or of a part of it.
+    ///
+    /// A full refund cancels the invoice. A partial refund leaves its status unchanged.
+    #[command(after_help = "Examples:\n  svc invoice refund 0195a3c3\n  \
+                      svc invoice refund 0195a3c3 --amount 40")]
+    Refund {
+        #[command(flatten)]
+        target: Target,
+        /// Amount refunded, in the invoice's currency. The default is the amount paid.
+        #[arg(long, value_parser = Decimal::parse, allow_negative_numbers = true)]
+        amount: Option<Decimal>,
+    },
+    /// Mark unpaid invoices past their due date as overdue.
+    ///
+    /// An invoice that is sent, viewed or partially paid becomes overdue when its due date is before the current date
+    /// in the account's time zone. The server does this once a day, after midnight, unless it runs with --overdue off.
+    #[command(after_help = "Examples:\n  svc invoice overdue\n  \
+                      svc invoice overdue --account 0195a3c1")]
+    Overdue {
+        /// Id of the account, or a part of it that no other account has. The default is all accounts.
+        #[arg(long, alias = "tenant", env = "SVC_TENANT", hide_env_values = true, value_name = "ID")]
+        account: Option<IdArg>,
+    },
+}
+
+impl ResourceCommands for Invoice {
+    type ListFilter = Listing<SearchParams, InvoiceFilter>;
+    type Create = InvoiceCreate;
+    type Update = InvoiceUpdate;
+    type Creation = Self;
+    const KIND: KindInAccount = KindInAccount::Invoice;
+    const LIST: ListOperation<Self> = Records::<Self>::SEARCH;
+    const CREATE: CreateOperation<Self> = operations::CREATE_INVOICE;
+    const UPDATE: UpdateOperation<Self> = operations::UPDATE_INVOICE;
+    const CREATE_EXAMPLE: &'static str = "--contact 0195a3c4 --total 99.95 --due 2026-04-13";
+    const UPDATE_EXAMPLE: &'static str = "--total 120 --due 2026-05-01";
+    const COLUMNS: &'static [(&'static str, &'static str)] = &[
+        ("ID", "id"),
+        ("NUMBER", "invoice_number"),
+        ("STATUS", "status"),
+        ("TOTAL", "total"),
+        ("CONTACT", "contact_id"),
+        ("DUE", "due_date"),
+        ("PAID", "amount_paid"),
+        ("ISSUED", "issue_date"),
+        ("CREATED", "created_at"),
+    ];
+    const TITLE: &'static str = "invoice_number";
+
+    fn shown(&self) -> Vec<(&'static str, String)> {
+        vec![("total", money(self.total, self.currency)), ("amount_paid", money(self.amount_paid, self.currency))]
+    }
+}
+
+pub(crate) async fn run(session: &Session, command: InvoiceCommand) -> Result<Outcome, Failure> {
+    let service = &session.service().await?;
     match command {
-        InvoiceCommand::Records(command) => records::run(service, command).await,
+        InvoiceCommand::Records(command) => records::run(session, service, command).await,
         InvoiceCommand::Send(target) => set_status(service, &target, &operations::SEND_INVOICE).await,
         InvoiceCommand::View(target) => set_status(service, &target, &operations::VIEW_INVOICE).await,
         InvoiceCommand::Pay { target, amount } => {
             report_payment(&lookup::call(service, &target, &operations::PAY_INVOICE, PaymentAmount { amount }).await?)
         }
-        InvoiceCommand::Void(target) => set_status(service, &target, &operations::VOID_INVOICE).await,
+        InvoiceCommand::Void(target) => {
+            let found = lookup::find::<Invoice>(service, &target.id, &target.account).await?;
+            if session.asks_first {
+                let title = title(service, &found).await?;
+                session.confirm(&format!("Void {title}? It is cancelled for good, and webhooks are notified."))?;
+            }
+            report_status(&found.call(service, &operations::VOID_INVOICE, ()).await?)
+        }
         InvoiceCommand::Resend(target) => {
             let invoice = lookup::call(service, &target, &operations::RESEND_INVOICE, ()).await?;
             Outcome::new(&invoice, format!("Invoice {} was sent again.", invoice.invoice_number))
         }
         InvoiceCommand::Refund { target, amount } => {
-            report_refund(&lookup::call(service, &target, &operations::REFUND_INVOICE, PaymentAmount { amount }).await?)
+            let found = lookup::find::<Invoice>(service, &target.id, &target.account).await?;
+            if session.asks_first {
+                let (refund, title) = (refund(&found.record, amount), title(service, &found).await?);
+                session.confirm(&format!("Record a refund of {refund} for {title}? Webhooks are notified."))?;
+            }
+            report_refund(&found.call(service, &operations::REFUND_INVOICE, PaymentAmount { amount }).await?)
         }
         InvoiceCommand::Overdue { account } => overdue::run(service, account.as_ref()).await,
     }
@@ -39,8 +145,30 @@ async fn set_status(
     target: &Target,
     operation: &Operation<(TenantId, InvoiceId), (), Invoice>,
 ) -> Result<Outcome, Failure> {
-    let invoice = lookup::call(service, target, operation, ()).await?;
-    Outcome::new(&invoice, format!("Invoice {} is {}.", invoice.invoice_number, invoice.status))
+    report_status(&lookup::call(service, target, operation, ()).await?)
+}
+
+fn report_status(invoice: &Invoice) -> Result<Outcome, Failure> {
+    Outcome::new(invoice, format!("Invoice {} is {}.", invoice.invoice_number, invoice.status))
+}
+
+/// Names an invoice by its number, its total and its contact.
+async fn title(service: &Service, invoice: &FoundRecord<Invoice>) -> Result<String, Failure> {
+    let FoundRecord { tenant_id, record: Invoice { invoice_number, total, currency, contact_id, .. }, .. } = invoice;
+    let contacts: BTreeSet<_> = contact_id.iter().copied().collect();
+    let names = service.contact_names(*tenant_id, contacts).await?;
+    let contact = names.values().next().map(|name| format!(", of {name}")).unwrap_or_default();
+    Ok(format!("{invoice_number}, {}{contact}", money(*total, *currency)))
+}
+
+/// Returns what a refund pays back. The rules refuse an amount that the currency does not have.
+fn refund(invoice: &Invoice, amount: Option<Decimal>) -> String {
+    let currency = invoice.currency;
+    match amount.map(|amount| (amount, amount.to_amount(currency.scale()))) {
+        None => money(invoice.amount_paid, currency),
+        Some((_, Ok(amount))) => money(amount, currency),
+        Some((amount, Err(_))) => format!("{currency} {amount}"),
+    }
 }
 
 fn report_payment(invoice: &Invoice) -> Result<Outcome, Failure> {

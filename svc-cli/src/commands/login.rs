@@ -3,6 +3,7 @@
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::Path;
 
+use clap::Args;
 use rustix::termios::{self, LocalModes, OptionalActions};
 use serde::Serialize;
 use svc_core::accounts::keys::KEY_PREFIX;
@@ -10,11 +11,36 @@ use svc_core::accounts::platform_keys::PLATFORM_KEY_PREFIX;
 use svc_core::env::Env;
 use svc_core::values::Secret;
 
-use crate::backend::Server;
+use crate::backend::BackendArgs;
 use crate::exit::{Exit, Failure};
 use crate::output::{Outcome, Table};
 use crate::profiles;
+use crate::server::Server;
 use crate::service::{CallError, Service};
+use crate::session::Session;
+
+/// Store a server and its platform key as a profile, for --profile.
+///
+/// The server is that of --server, and the profile that of --profile, or `default`. The key is read from a prompt that
+/// does not show it, or from stdin, and is stored once the server takes it, in a file that only you can read. It may also
+/// be the API key of an account, with the URL of the public listener, for `svc mcp`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Examples:\n  svc login --server https://svc.example.com:8443 --profile production\n  \
+                  svc account list --profile production\n  \
+                  svc login --server https://svc.example.com:8443 < key.txt")]
+pub(crate) struct Login {}
+
+/// Delete a profile and its key from this machine.
+///
+/// The profile is that of --profile, or `default`. The key itself works until `svc platform-key revoke`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Example:\n  svc logout --profile production")]
+pub(crate) struct Logout {}
+
+/// List the profiles of this machine.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Example:\n  svc profiles")]
+pub(crate) struct Profiles {}
 
 /// The longest line that is read as a key.
 const MAX_KEY: usize = 200;
@@ -29,15 +55,22 @@ struct View {
 }
 
 impl View {
-    fn of(name: &str, server: &Server) -> Self {
+    fn new(name: &str, server: &Server) -> Self {
         let prefix = server.key.reveal().chars().take(PLATFORM_KEY_PREFIX.len() + 6).collect();
         Self { name: name.to_owned(), server: server.url.clone(), prefix }
     }
 }
 
+/// Returns the name of the profile that the options give.
+fn profile(session: &Session) -> &str {
+    session.backend.profile.as_deref().unwrap_or(profiles::DEFAULT)
+}
+
 /// Stores a server and its key as a profile, once the server takes the key.
-pub(super) async fn run(url: Option<String>, name: &str, ca_file: Option<&Path>) -> Result<Outcome, Failure> {
-    let url = url.ok_or_else(|| {
+pub(crate) async fn run(session: &Session) -> Result<Outcome, Failure> {
+    let BackendArgs { server, ca_file, .. } = &session.backend;
+    let (name, ca_file) = (profile(session), ca_file.as_deref());
+    let url = server.clone().ok_or_else(|| {
         let reason = "Give the URL of the platform listener of the server with --server (SVC_SERVER); for the API key of an \
                       account, that of the public listener.";
         Failure::new(Exit::Usage, reason)
@@ -60,7 +93,7 @@ pub(super) async fn run(url: Option<String>, name: &str, ca_file: Option<&Path>)
         server.url,
         path.display()
     );
-    Outcome::new(&View::of(name, &server), text)
+    Outcome::new(&View::new(name, &server), text)
 }
 
 async fn check_api_key(server: &Server, ca_file: Option<&Path>) -> Result<(), Failure> {
@@ -82,7 +115,7 @@ async fn check_api_key(server: &Server, ca_file: Option<&Path>) -> Result<(), Fa
 
 async fn check_platform_key(server: &Server, ca_file: Option<&Path>) -> Result<(), Failure> {
     let service = Service::of_server(server.client(ca_file)?, Env::system());
-    match service.accounts(None, 1).await {
+    match service.accounts(None, 1, false).await {
         Ok(_) => Ok(()),
         // The key is one of the server's, for other areas.
         Err(CallError::Server(error)) if error.status() == Some(403) => Ok(()),
@@ -91,7 +124,8 @@ async fn check_platform_key(server: &Server, ca_file: Option<&Path>) -> Result<(
 }
 
 /// Deletes a profile. The key works until it is revoked.
-pub(super) fn logout(name: &str) -> Result<Outcome, Failure> {
+pub(crate) fn logout(session: &Session) -> Result<Outcome, Failure> {
+    let name = profile(session);
     profiles::delete(name)?;
     let text = format!(
         "Deleted the profile {name}. Its key works until `svc platform-key revoke` ends it beside the database."
@@ -100,10 +134,10 @@ pub(super) fn logout(name: &str) -> Result<Outcome, Failure> {
 }
 
 /// Lists the profiles.
-pub(super) fn list() -> Result<Outcome, Failure> {
+pub(crate) fn list() -> Result<Outcome, Failure> {
     let mut views = Vec::new();
     for name in profiles::names()? {
-        views.push(View::of(&name, &profiles::load(&name)?));
+        views.push(View::new(&name, &profiles::load(&name)?));
     }
     let table = Table::new(["NAME", "SERVER", "KEY"], &views, |view| {
         [view.name.clone(), view.server.clone(), format!("{}…", view.prefix)]

@@ -22,10 +22,9 @@ use svc_core::webhooks::deliveries::Delivery;
 use svc_core::webhooks::events;
 use uuid::Uuid;
 
-use crate::cli::InAccount;
-use crate::cli::records::{ResourceCommands, Target};
+use super::resource::ResourceCommands;
 use crate::exit::{Exit, Failure};
-use crate::ids::{IdArg, IdPart};
+use crate::ids::{IdArg, IdPart, InAccount, Target};
 use crate::output::plain;
 use crate::service::{CallResult, Service};
 use crate::values::TimeArg;
@@ -34,58 +33,58 @@ use crate::values::TimeArg;
 const LISTED_ACCOUNTS: u32 = 10;
 
 /// A type of record that is found by its id.
-pub(super) trait Found: DeserializeOwned + Send + Sync + 'static {
+pub(super) trait Lookup: DeserializeOwned + Send + Sync + 'static {
     /// What the id is of.
-    type Named: 'static;
+    type Record: 'static;
     /// The kind of record, whose name is that of its command.
     const KIND: KindInAccount;
     /// The name of several.
     const PLURAL: &'static str;
     /// Retrieves a record.
-    const GET: Operation<(TenantId, Id<Self::Named>), (), Self>;
+    const GET: Operation<(TenantId, Id<Self::Record>), (), Self>;
 }
 
-impl<R: ResourceCommands> Found for R {
-    type Named = Self;
+impl<R: ResourceCommands> Lookup for R {
+    type Record = Self;
     const KIND: KindInAccount = R::KIND;
     const PLURAL: &'static str = R::COLLECTION;
     const GET: Operation<(TenantId, Id<Self>), (), Self> = Records::<Self>::GET;
 }
 
-impl Found for DeliveryDetails {
-    type Named = Delivery;
+impl Lookup for DeliveryDetails {
+    type Record = Delivery;
     const KIND: KindInAccount = KindInAccount::Delivery;
     const PLURAL: &'static str = "deliveries";
     const GET: Operation<(TenantId, Id<Delivery>), (), Self> = operations::GET_DELIVERY;
 }
 
-impl Found for Event {
-    type Named = events::Event;
+impl Lookup for Event {
+    type Record = events::Event;
     const KIND: KindInAccount = KindInAccount::Event;
     const PLURAL: &'static str = "events";
     const GET: Operation<(TenantId, Id<events::Event>), (), Self> = operations::GET_EVENT;
 }
 
-impl Found for ApiKey {
-    type Named = keys::ApiKey;
+impl Lookup for ApiKey {
+    type Record = keys::ApiKey;
     const KIND: KindInAccount = KindInAccount::Key;
     const PLURAL: &'static str = "keys";
     const GET: Operation<(TenantId, Id<keys::ApiKey>), (), Self> = operations::GET_KEY;
 }
 
 /// A record and the account that owns it.
-pub(super) struct Owned<R: Found> {
+pub(super) struct FoundRecord<R: Lookup> {
     pub(super) tenant_id: TenantId,
-    pub(super) id: Id<R::Named>,
+    pub(super) id: Id<R::Record>,
     pub(super) record: R,
 }
 
-impl<R: Found> Owned<R> {
+impl<R: Lookup> FoundRecord<R> {
     /// Calls an operation on the record.
     pub(super) async fn call<I, O>(
         &self,
         service: &Service,
-        operation: &Operation<(TenantId, Id<R::Named>), I, O>,
+        operation: &Operation<(TenantId, Id<R::Record>), I, O>,
         input: I,
     ) -> Result<O, Failure>
     where
@@ -100,7 +99,7 @@ impl<R: Found> Owned<R> {
 }
 
 /// Calls an operation on the record that was named.
-pub(super) async fn call<R: Found<Named = R>, I, O>(
+pub(super) async fn call<R: Lookup<Record = R>, I, O>(
     service: &Service,
     target: &Target,
     operation: &Operation<(TenantId, Id<R>), I, O>,
@@ -122,7 +121,7 @@ pub(super) async fn account(service: &Service, named: &InAccount) -> Result<Acco
         return account_by_id(service, id).await;
     }
     // The account of operational events has no records, so it is meant only where it is named, and so is a sandbox.
-    let (mut accounts, _) = service.accounts(None, LISTED_ACCOUNTS + 2).await?;
+    let (mut accounts, _) = service.accounts(None, LISTED_ACCOUNTS + 2, false).await?;
     accounts.retain(|account| account.id != PLATFORM_ACCOUNT);
     match accounts.len() {
         0 => {
@@ -172,21 +171,20 @@ async fn account_by_name(
 ) -> Result<Account, Failure> {
     let name = name.to_lowercase();
     let wanted = u32::try_from(MAX_SEARCHED).unwrap_or(u32::MAX);
-    let (mut all, has_more) = service.accounts_and_sandboxes(None, wanted).await?;
+    let (mut all, has_more) = service.accounts(None, wanted, true).await?;
     if has_more {
         let reason = "There are too many accounts to look for one by its name; give its id.";
         return Err(Failure::new(Exit::NotFound, reason));
     }
     all.retain(|account| account.name.to_lowercase() == name);
-    match all.len() {
-        0 => Err(Failure::new(Exit::NotFound, nothing())),
-        1 => Ok(all.remove(0)),
-        count => {
-            all.truncate(LISTED_ACCOUNTS as usize);
-            let reason = format!("{count} accounts have this name; give the id of one of them:{}", listing(&all));
-            Err(Failure::new(Exit::Refused, reason))
-        }
-    }
+    single_match(
+        all,
+        || Failure::new(Exit::NotFound, nothing()),
+        |all| {
+            let listed = listing(&all[..all.len().min(LISTED_ACCOUNTS as usize)]);
+            format!("{} accounts have this name; give the id of one of them:{listed}", all.len())
+        },
+    )
 }
 
 /// Returns the accounts whose ids begin with a part, otherwise those whose ids end with it. `None` if there are too many to
@@ -194,14 +192,14 @@ async fn account_by_name(
 async fn accounts_with(service: &Service, part: &IdPart) -> CallResult<Option<Vec<Account>>> {
     if let Some(first) = part.first() {
         let before = TenantId(Uuid::from_u128(first.as_u128().saturating_sub(1)));
-        let (next, _) = service.accounts_and_sandboxes(Some(before), MAX_LIMIT).await?;
+        let (next, _) = service.accounts(Some(before), MAX_LIMIT, true).await?;
         let found: Vec<Account> = next.into_iter().take_while(|account| part.begins(account.id.0)).collect();
         if !found.is_empty() {
             return Ok(Some(found));
         }
     }
     let wanted = u32::try_from(MAX_SEARCHED).unwrap_or(u32::MAX);
-    let (mut all, has_more) = service.accounts_and_sandboxes(None, wanted).await?;
+    let (mut all, has_more) = service.accounts(None, wanted, true).await?;
     all.retain(|account| part.ends(account.id.0));
     Ok(Some(all).filter(|_| !has_more))
 }
@@ -211,7 +209,11 @@ async fn accounts_with(service: &Service, part: &IdPart) -> CallResult<Option<Ve
 ///
 /// # Errors
 /// There is no such record, or there are several.
-pub(super) async fn find<R: Found>(service: &Service, id: &IdArg, named: &InAccount) -> Result<Owned<R>, Failure> {
+pub(super) async fn find<R: Lookup>(
+    service: &Service,
+    id: &IdArg,
+    named: &InAccount,
+) -> Result<FoundRecord<R>, Failure> {
     // A kind that is missing there is known in its account only.
     let (tenant_id, whole) = match (id, &named.account, KindOfAll::from_text(R::KIND.as_str())) {
         (IdArg::Whole(id), None, Some(kind)) => (account_of::<R>(service, kind, *id).await?, *id),
@@ -224,11 +226,11 @@ pub(super) async fn find<R: Found>(service: &Service, id: &IdArg, named: &InAcco
         Err(error) if error.is_not_found() => return Err(nothing_in::<R>(tenant_id, &IdArg::Whole(whole))),
         record => record?,
     };
-    Ok(Owned { tenant_id, id: whole.into(), record })
+    Ok(FoundRecord { tenant_id, id: whole.into(), record })
 }
 
 /// Returns the only account that has a record with this id.
-async fn account_of<R: Found>(service: &Service, kind: KindOfAll, id: Uuid) -> Result<TenantId, Failure> {
+async fn account_of<R: Lookup>(service: &Service, kind: KindOfAll, id: Uuid) -> Result<TenantId, Failure> {
     let found = service.call(&operations::FIND_ACCOUNTS, (), RecordId { kind, id }).await?;
     let name = R::KIND;
     match &found.data[..] {
@@ -251,12 +253,12 @@ async fn account_of<R: Found>(service: &Service, kind: KindOfAll, id: Uuid) -> R
 ///
 /// # Errors
 /// The account has no record with this part of an id or with this name, or several.
-pub(super) async fn id_in<R: Found>(service: &Service, account: TenantId, id: &IdArg) -> Result<Uuid, Failure> {
+pub(super) async fn id_in<R: Lookup>(service: &Service, account: TenantId, id: &IdArg) -> Result<Uuid, Failure> {
     let part = match id {
         IdArg::Whole(id) => return Ok(*id),
         IdArg::Part(part) => part.clone(),
         IdArg::Name(name) => {
-            let named = named::<R>(service, account, name).await?;
+            let named = id_by_name::<R>(service, account, name).await?;
             return named.ok_or_else(|| nothing_in::<R>(account, id));
         }
     };
@@ -264,7 +266,7 @@ pub(super) async fn id_in<R: Found>(service: &Service, account: TenantId, id: &I
     let part = PartOfId { kind: R::KIND, part };
     let Matches { data, is_complete } = service.call(&operations::FIND_IDS, account, part).await?;
     if data.is_empty()
-        && let Some(named) = named::<R>(service, account, &name).await?
+        && let Some(named) = id_by_name::<R>(service, account, &name).await?
     {
         return Ok(named);
     }
@@ -272,12 +274,24 @@ pub(super) async fn id_in<R: Found>(service: &Service, account: TenantId, id: &I
     only(found, R::KIND.as_str(), R::PLURAL, id, || nothing_in::<R>(account, id).message().to_owned())
 }
 
+/// Returns the whole id of what may have been typed, as [`id_in`] does.
+pub(super) async fn optional_id<R: Lookup>(
+    service: &Service,
+    account: TenantId,
+    typed: Option<IdArg>,
+) -> Result<Option<Id<R::Record>>, Failure> {
+    match typed {
+        Some(id) => Ok(Some(id_in::<R>(service, account, &id).await?.into())),
+        None => Ok(None),
+    }
+}
+
 /// Returns the only record of an account that is called so: by its whole number, email address or name, in any case. `None`
 /// if none is.
 ///
 /// # Errors
 /// Several records are called so, or none is and others are similar: they are listed.
-async fn named<R: Found>(service: &Service, account: TenantId, name: &str) -> Result<Option<Uuid>, Failure> {
+async fn id_by_name<R: Lookup>(service: &Service, account: TenantId, name: &str) -> Result<Option<Uuid>, Failure> {
     // Webhooks, deliveries and keys have ids only.
     let Some(kind) = RecordKind::from_text(R::KIND.as_str()) else { return Ok(None) };
     let found = service.find(account, texts::parse(name)?).await?;
@@ -334,29 +348,44 @@ fn only<T>(
     id: &IdArg,
     nothing: impl FnOnce() -> String,
 ) -> Result<T, Failure> {
-    let Some(mut found) = found else {
+    let Some(found) = found else {
         let reason = format!(
             "No {name} has an id that begins with {id}, and there are too many {plural} to look for one that ends with it; \
              give the whole id."
         );
         return Err(Failure::new(Exit::NotFound, reason));
     };
-    match (found.pop(), found.len()) {
-        (None, _) => Err(Failure::new(Exit::NotFound, nothing())),
-        (Some(only), 0) => Ok(only),
-        (Some(_), others) => {
-            let count = match others + 1 {
+    single_match(
+        found,
+        || Failure::new(Exit::NotFound, nothing()),
+        |found| {
+            let count = match found.len() {
                 count if count < MAX_LIMIT as usize => count.to_string(),
                 _ => format!("{MAX_LIMIT} or more"),
             };
-            let reason = format!("{count} {plural} have an id that begins or ends with {id}; give more of the id.");
-            Err(Failure::new(Exit::Refused, reason))
-        }
+            format!("{count} {plural} have an id that begins or ends with {id}; give more of the id.")
+        },
+    )
+}
+
+/// Returns the only record that was found.
+///
+/// # Errors
+/// There is none, or there are several.
+pub(super) fn single_match<T>(
+    mut found: Vec<T>,
+    nothing: impl FnOnce() -> Failure,
+    several: impl FnOnce(&[T]) -> String,
+) -> Result<T, Failure> {
+    match found.len() {
+        0 => Err(nothing()),
+        1 => Ok(found.remove(0)),
+        _ => Err(Failure::new(Exit::Refused, several(&found))),
     }
 }
 
 /// Returns the failure of a lookup in an account that found nothing.
-pub(super) fn nothing_in<R: Found>(account: TenantId, id: &IdArg) -> Failure {
+pub(super) fn nothing_in<R: Lookup>(account: TenantId, id: &IdArg) -> Failure {
     let name = R::KIND;
     Failure::new(
         Exit::NotFound,

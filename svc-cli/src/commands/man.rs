@@ -2,17 +2,27 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use clap::{Command, CommandFactory as _};
-use clap_mangen::Man;
+use clap::{Arg, Args, Command};
+use clap_mangen::Man as Manual;
 use clap_mangen::roff::{Roff, roman};
 use serde_json::json;
 
-use crate::cli::Cli;
 use crate::exit::{Exit, Failure};
-use crate::help;
 use crate::output::Outcome;
+
+/// Print the manual page of `svc`, or write one page per command.
+///
+/// The pages contain the text of --help.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Examples:\n  svc man | man -l -\n  \
+                  svc man --directory ~/.local/share/man/man1 && man svc-account-create")]
+pub(crate) struct Man {
+    /// Write svc.1 and one page per command to this directory, which is created when it does not exist.
+    #[arg(long, value_name = "DIR")]
+    directory: Option<PathBuf>,
+}
 
 /// A manual page.
 struct Page {
@@ -22,10 +32,10 @@ struct Page {
     roff: Vec<u8>,
 }
 
-pub(super) fn run(directory: Option<&Path>) -> Result<Outcome, Failure> {
+pub(crate) fn run(root: Command, Man { directory }: &Man) -> Result<Outcome, Failure> {
     let failed =
         |error: io::Error| Failure::new(Exit::Failed, format!("The manual page cannot be generated: {error}."));
-    let mut root = Cli::command().disable_help_subcommand(true);
+    let mut root = root.disable_help_subcommand(true);
     root.build();
     let Some(directory) = directory else {
         let Page { name, roff } = page(&root).map_err(failed)?;
@@ -54,13 +64,19 @@ fn write(directory: &Path, pages: &[Page]) -> io::Result<()> {
 
 /// Generates the pages of a command and all of its subcommands.
 fn collect(command: &Command, pages: &mut Vec<Page>) -> io::Result<()> {
-    pages.push(page(&help::without_global_options(command))?);
+    pages.push(page(&without_global_options(command))?);
     command.get_subcommands().try_for_each(|inner| collect(inner, pages))
+}
+
+/// Returns a command without the options that all commands have. `svc` itself keeps them.
+fn without_global_options(command: &Command) -> Command {
+    let is_hidden = |arg: &Arg| arg.is_global_set() && command.get_name() != "svc";
+    command.clone().mut_args(|arg| if is_hidden(&arg) { arg.hide(true) } else { arg })
 }
 
 /// Generates the page of one command: the sections of clap_mangen, and the text that ends its help as further sections.
 fn page(command: &Command) -> io::Result<Page> {
-    let man = Man::new(command.clone()).source(format!("svc {}", env!("CARGO_PKG_VERSION"))).manual("svc");
+    let man = Manual::new(command.clone()).source(format!("svc {}", env!("CARGO_PKG_VERSION"))).manual("svc");
     let mut roff = Vec::new();
     man.render_title(&mut roff)?;
     // Long options cannot be broken, so lines are not stretched to the right margin.

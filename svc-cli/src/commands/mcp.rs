@@ -4,9 +4,9 @@
 //! those of the server, and nothing of them is here.
 
 use std::io::{self, Write as _};
-use std::path::Path;
 use std::sync::Arc;
 
+use clap::Args;
 use serde_json::{Value, json};
 use svc_client::{Error, Mcp as Tools};
 use svc_core::accounts::platform_keys::PLATFORM_KEY_PREFIX;
@@ -16,12 +16,31 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::task::JoinSet;
 
 use super::lookup;
-use crate::backend::{Backend, Server};
-use crate::cli::Mcp;
+use crate::backend::{Backend, BackendArgs};
 use crate::exit::{Exit, Failure};
-use crate::ids::IdArg;
+use crate::ids::{IdArg, InAccount};
 use crate::output::{Outcome, warning};
+use crate::server::Server;
 use crate::service::Service;
+use crate::session::Session;
+
+/// Serve the tools of a server to an assistant on this machine, on stdin and stdout (Model Context Protocol).
+///
+/// The server needs `svc-server --mcp on`. The tools work on the account of the API key in SVC_KEY, at the server of SVC_URL,
+/// or on that of the profile. With a platform key, they work on --account.
+///
+/// An assistant starts the command itself: name it in the settings of the program. Give it a key with the scope `read`, or
+/// --read-only, unless it is to change records.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Examples:\n  svc mcp --profile ironbark\n  \
+                  SVC_URL=https://api.example.com SVC_KEY=svc_live_… svc mcp --read-only")]
+pub(crate) struct Mcp {
+    /// Offer only tools that change nothing.
+    #[arg(long)]
+    read_only: bool,
+    #[command(flatten)]
+    account: InAccount,
+}
 
 /// The most messages that wait for their answers at a time.
 const MAX_WAITING: usize = 16;
@@ -30,13 +49,9 @@ const MAX_WAITING: usize = 16;
 const URL: &str = "SVC_URL";
 const KEY: &str = "SVC_KEY";
 
-pub(super) async fn run(
-    backend: Result<Backend, Failure>,
-    is_named: bool,
-    options: Mcp,
-    ca_file: Option<&Path>,
-) -> Result<Outcome, Failure> {
-    let server = server(backend, is_named)?;
+pub(crate) async fn run(session: &Session, options: Mcp) -> Result<Outcome, Failure> {
+    session.refuse_csv("`svc mcp`, which prints messages; omit it")?;
+    let (server, ca_file) = (server(&session.backend)?, session.backend.ca_file.as_deref());
     let tools = if server.key.reveal().starts_with(PLATFORM_KEY_PREFIX) {
         let platform = server.client(ca_file)?;
         let service = Service::of_server(platform.clone(), Env::system());
@@ -57,12 +72,12 @@ pub(super) async fn run(
 
 /// Returns the server that the options name: those on the command line, or else the variables of the public API, or else those
 /// of a server or a profile.
-fn server(backend: Result<Backend, Failure>, is_named: bool) -> Result<Server, Failure> {
+fn server(options: &BackendArgs) -> Result<Server, Failure> {
     let variable = |name| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
-    if let (false, Some(url), Some(key)) = (is_named, variable(URL), variable(KEY)) {
+    if let (false, Some(url), Some(key)) = (options.is_on_command_line(), variable(URL), variable(KEY)) {
         return Ok(Server { url, key: Secret::new(key.trim()) });
     }
-    match backend? {
+    match options.backend(true)? {
         Backend::Server(server) => Ok(server),
         Backend::Database(_) => {
             let reason = format!(

@@ -1,5 +1,6 @@
 //! `svc member`.
 
+use clap::Subcommand;
 use svc_core::accounts::members::Member;
 use svc_core::accounts::sessions::Role;
 use svc_core::error::Error;
@@ -7,20 +8,71 @@ use svc_core::platform::{Account, MemberCreate, MemberUpdate, operations};
 use svc_core::values::Email;
 
 use super::lookup;
-use crate::cli::MemberCommand;
 use crate::exit::{Exit, Failure};
+use crate::ids::InAccount;
 use crate::output::{Outcome, Table, plain};
 use crate::service::{CallError, CallResult, Service};
+use crate::session::Session;
 use crate::times::full;
+use crate::values;
 
-pub(super) async fn run(service: &Service, command: MemberCommand) -> Result<Outcome, Failure> {
+/// Manage members, the people who may sign in to the dashboard of an account with their email address.
+#[derive(Clone, Debug, Subcommand)]
+#[command(after_help = "Example:\n  svc member add --email ada@example.com --role owner")]
+pub(crate) enum MemberCommand {
+    /// Add a member, or change the role of one.
+    ///
+    /// The person signs in to the dashboard at the identity provider that svc-server has by --oidc-issuer. An application
+    /// that embeds the service signs the person in once it has verified the address. Without either, people sign in by
+    /// `svc dashboard link`. A change of the role holds from the person's next request on.
+    #[command(after_help = "Example:\n  svc member add --email ada@example.com --role owner")]
+    Add {
+        #[command(flatten)]
+        account: InAccount,
+        /// Email address of the person. Upper and lower case are the same.
+        #[arg(long, value_parser = Email::parse, value_name = "ADDRESS")]
+        email: Email,
+        /// What the person may do. Each role may also do what the ones before it may.
+        #[arg(long, value_parser = values::role(), value_name = "ROLE")]
+        role: Role,
+    },
+    /// List the members of an account by email address.
+    #[command(visible_alias = "ls", after_help = "Example:\n  svc member list")]
+    List {
+        #[command(flatten)]
+        account: InAccount,
+    },
+    /// Remove a member, who sees nothing of the account from the next request on.
+    #[command(after_help = "Example:\n  svc member remove --email ada@example.com")]
+    Remove {
+        #[command(flatten)]
+        account: InAccount,
+        /// Email address of the member.
+        #[arg(long, value_parser = Email::parse, value_name = "ADDRESS")]
+        email: Email,
+    },
+}
+
+pub(crate) async fn run(session: &Session, command: MemberCommand) -> Result<Outcome, Failure> {
+    let service = &session.service().await?;
     match command {
         MemberCommand::Add { account, email, role } => {
             add(service, lookup::account(service, &account).await?, email, role).await
         }
         MemberCommand::List { account } => list(service, lookup::account(service, &account).await?).await,
         MemberCommand::Remove { account, email } => {
-            remove(service, lookup::account(service, &account).await?, email).await
+            let account = lookup::account(service, &account).await?;
+            let member = find(service, &account, &email).await?.ok_or_else(|| {
+                let hint = "`svc member list` lists the members of an account";
+                Failure::new(Exit::NotFound, format!("There is no member {email}; {hint}."))
+            })?;
+            let (Member { email, role, .. }, name) = (&member, &account.name);
+            session.confirm(&format!(
+                "Remove {email}, {role} of {name}? They see nothing of it from the next request on."
+            ))?;
+            service.call(&operations::REMOVE_MEMBER, (account.id, member.id), ()).await?;
+            let text = format!("{email} is no longer a member of {}.", plain(name));
+            Outcome::new(&member, text)
         }
     }
 }
@@ -43,38 +95,20 @@ async fn add(service: &Service, account: Account, email: Email, role: Role) -> R
 }
 
 /// Returns all members of an account.
-async fn all(service: &Service, account: &Account) -> CallResult<Vec<Member>> {
+async fn read_all(service: &Service, account: &Account) -> CallResult<Vec<Member>> {
     Ok(service.call(&operations::LIST_MEMBERS, account.id, ()).await?.data)
 }
 
 /// Returns the member with an email address, if there is one.
 async fn find(service: &Service, account: &Account, email: &Email) -> CallResult<Option<Member>> {
     let is_meant = |member: &Member| member.email.as_str().eq_ignore_ascii_case(email.as_str());
-    Ok(all(service, account).await?.into_iter().find(is_meant))
+    Ok(read_all(service, account).await?.into_iter().find(is_meant))
 }
 
 async fn list(service: &Service, account: Account) -> Result<Outcome, Failure> {
-    let listed = all(service, &account).await?;
+    let listed = read_all(service, &account).await?;
     let table = Table::new(["EMAIL", "ROLE", "ADDED"], &listed, |member: &Member| {
         [member.email.to_string(), member.role.to_string(), full(member.created_at)]
     });
     Outcome::list(&listed, &table, "The account has no members; add one with `svc member add`.")
-}
-
-/// Returns the member with an email address.
-///
-/// # Errors
-/// There is none.
-pub(super) async fn member(service: &Service, account: &Account, email: &Email) -> Result<Member, Failure> {
-    find(service, account, email).await?.ok_or_else(|| {
-        let hint = "`svc member list` lists the members of an account";
-        Failure::new(Exit::NotFound, format!("There is no member {email}; {hint}."))
-    })
-}
-
-async fn remove(service: &Service, account: Account, email: Email) -> Result<Outcome, Failure> {
-    let member = member(service, &account, &email).await?;
-    service.call(&operations::REMOVE_MEMBER, (account.id, member.id), ()).await?;
-    let text = format!("{} is no longer a member of {}.", member.email, plain(&account.name));
-    Outcome::new(&member, text)
 }

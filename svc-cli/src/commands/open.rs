@@ -3,6 +3,7 @@
 use std::pin::Pin;
 use std::process::{Command, Stdio};
 
+use clap::Args;
 use serde_json::json;
 use svc_core::lookup::KindInAccount;
 use svc_core::platform::{ApiKey, DeliveryDetails, Event};
@@ -13,17 +14,37 @@ use svc_core::resources::jobs::Job;
 use svc_core::resources::quotes::Quote;
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 
-use super::lookup::{self, Found};
-use crate::cli::{InAccount, Open};
+use super::lookup::{self, Lookup};
 use crate::exit::{Exit, Failure};
-use crate::ids::IdArg;
+use crate::ids::{IdArg, InAccount};
 use crate::output::Outcome;
 use crate::service::Service;
+use crate::session::Session;
+
+/// Print the address of the page of the dashboard that shows something, or open it in the browser.
+///
+/// The browser needs a session of the account, which `svc dashboard link` begins.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Examples:\n  svc open\n  svc open 6f1c02d93b5e --browser\n  \
+                  svc open 6f1c02d93b5e --url https://api.example.com")]
+pub(crate) struct Open {
+    /// Id of a record, webhook, event or delivery, or a part of it. The default is the overview of the account.
+    id: Option<IdArg>,
+    /// Open the page in the browser, which is $BROWSER or the one of the desktop.
+    #[arg(long)]
+    browser: bool,
+    /// URL at which the browser reaches the server.
+    #[arg(long, env = "SVC_URL", default_value = "http://127.0.0.1:8080", value_name = "URL")]
+    url: String,
+    #[command(flatten)]
+    account: InAccount,
+}
 
 /// The path of the page of a record, if it is there.
 type PageOf<'a> = Pin<Box<dyn Future<Output = Result<Option<String>, Failure>> + 'a>>;
 
-pub(super) async fn run(service: &Service, options: Open) -> Result<Outcome, Failure> {
+pub(crate) async fn run(session: &Session, options: Open) -> Result<Outcome, Failure> {
+    let service = &session.service().await?;
     let Open { id, browser, url, account } = options;
     let path = match id {
         None => String::new(),
@@ -62,7 +83,7 @@ async fn path_of(service: &Service, id: &IdArg, account: &InAccount) -> Result<S
 }
 
 /// Returns the path of the page of a record, if there is one of this type with the id. Keys have one page.
-async fn page<R: Found>(service: &Service, id: &IdArg, account: &InAccount) -> Result<Option<String>, Failure> {
+async fn page<R: Lookup>(service: &Service, id: &IdArg, account: &InAccount) -> Result<Option<String>, Failure> {
     match lookup::find::<R>(service, id, account).await {
         Ok(_) if R::KIND == KindInAccount::Key => Ok(Some("/keys".to_owned())),
         Ok(found) => Ok(Some(format!("/{}/{}", R::PLURAL, found.id))),

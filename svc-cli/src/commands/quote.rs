@@ -1,17 +1,66 @@
 //! `svc quote`.
 
-use svc_core::platform::operations;
-use svc_core::resources::quotes::Quote;
+use clap::Subcommand;
+use svc_core::find::SearchParams;
+use svc_core::lookup::KindInAccount;
+use svc_core::operation::Listing;
+use svc_core::platform::operations::{self, Records};
+use svc_core::resources::quotes::{Quote, QuoteCreate, QuoteFilter, QuoteUpdate};
 
-use super::{lookup, records};
-use crate::cli::QuoteCommand;
+use super::lookup;
+use super::records::{self, RecordCommand};
+use super::resource::{CreateOperation, ListOperation, ResourceCommands, UpdateOperation};
 use crate::exit::Failure;
+use crate::ids::Target;
 use crate::output::{Outcome, money};
-use crate::service::Service;
+use crate::session::Session;
 
-pub(super) async fn run(service: &Service, command: QuoteCommand) -> Result<Outcome, Failure> {
+/// Manage quotes, and record that the customer accepted or declined them.
+#[derive(Clone, Debug, Subcommand)]
+#[command(after_help = "Example:\n  svc quote accept 0195a3c7")]
+pub(crate) enum QuoteCommand {
+    #[command(flatten)]
+    Records(RecordCommand<Quote>),
+    /// Record that the customer accepted a sent quote that has not expired.
+    #[command(after_help = "Example:\n  svc quote accept 0195a3c7")]
+    Accept(Target),
+    /// Record that the customer declined a sent quote.
+    #[command(after_help = "Example:\n  svc quote decline 0195a3c7")]
+    Decline(Target),
+}
+
+impl ResourceCommands for Quote {
+    type ListFilter = Listing<SearchParams, QuoteFilter>;
+    type Create = QuoteCreate;
+    type Update = QuoteUpdate;
+    type Creation = Self;
+    const KIND: KindInAccount = KindInAccount::Quote;
+    const LIST: ListOperation<Self> = Records::<Self>::SEARCH;
+    const CREATE: CreateOperation<Self> = Records::<Self>::CREATE;
+    const UPDATE: UpdateOperation<Self> = Records::<Self>::UPDATE;
+    const CREATE_EXAMPLE: &'static str = "--contact 0195a3c4 --total 1500 --valid-until 2026-04-13";
+    const UPDATE_EXAMPLE: &'static str = "--status sent";
+    const COLUMNS: &'static [(&'static str, &'static str)] = &[
+        ("ID", "id"),
+        ("NUMBER", "quote_number"),
+        ("STATUS", "status"),
+        ("TOTAL", "total"),
+        ("CONTACT", "contact_id"),
+        ("VALID UNTIL", "valid_until"),
+        ("ISSUED", "issue_date"),
+        ("CREATED", "created_at"),
+    ];
+    const TITLE: &'static str = "quote_number";
+
+    fn shown(&self) -> Vec<(&'static str, String)> {
+        vec![("total", money(self.total, self.currency))]
+    }
+}
+
+pub(crate) async fn run(session: &Session, command: QuoteCommand) -> Result<Outcome, Failure> {
+    let service = &session.service().await?;
     match command {
-        QuoteCommand::Records(command) => records::run(service, command).await,
+        QuoteCommand::Records(command) => records::run(session, service, command).await,
         QuoteCommand::Accept(target) => {
             let quote = lookup::call(service, &target, &operations::ACCEPT_QUOTE, ()).await?;
             let Quote { quote_number, currency, total, .. } = &quote;

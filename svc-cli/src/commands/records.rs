@@ -3,8 +3,7 @@
 //! A resource says what people see of its records. Everything else is the same for all: changes are operations of the
 //! platform API, with their events and deliveries, as requests to the API are.
 
-use std::collections::BTreeMap;
-
+use clap::{ArgMatches, Args, Command, Error as ClapError, FromArgMatches, Subcommand, value_parser};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use svc_core::error::Error;
@@ -14,40 +13,158 @@ use svc_core::operation::{Listing, Operation};
 use svc_core::pages::{ListParams, MAX_LIMIT};
 use svc_core::platform::operations::Records;
 use svc_core::resources::Delete;
-use svc_core::resources::contacts::Contact;
-use svc_core::values::{TenantId, Timestamp};
+use svc_core::resources::contacts::{Contact, ContactId};
+use svc_core::values::{TenantId, parse_uuid};
+use svc_core::webhooks::subscriptions::StreamCreate;
 use uuid::Uuid;
 
 use super::input::read_input;
-use super::lookup::{self, Owned};
-use crate::cli::fields::{Body, BodySource, FieldValue, Filters, option_name};
-use crate::cli::records::{ListRecords, RecordCommand, ResourceCommands, Target, UpdateRecord};
-use crate::document::Document;
+use super::lookup::{self, FoundRecord};
+use super::resource::{ResourceCommands, cell, details, members, title};
 use crate::exit::{Exit, Failure};
-use crate::output::{DASH, Outcome, Table, capitalized, fields, state};
+use crate::fields::{Body, BodySource, FieldValue, Filters, clear, option_name, stream};
+use crate::ids::{InAccount, Target};
+use crate::output::{Outcome, Table, capitalized};
 use crate::service::{CallError, Service};
-use crate::times::{full, moment};
+use crate::session::Session;
+use crate::values::{self, TimeArg};
+
+/// The commands that every resource has.
+#[derive(Clone, Debug)]
+pub(crate) enum RecordCommand<R: ResourceCommands> {
+    List(ListRecords<R::ListFilter>),
+    Show(Target),
+    Create(CreateRecord<R::Create>),
+    Update(UpdateRecord<R::Update>),
+}
+
+/// `list`
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ListRecords<F: Input> {
+    #[command(flatten)]
+    pub(crate) filters: Filters<F>,
+    /// List what changed at or after this time, such as 2026-03-14T15:09:26Z, or this long ago, such as 2h or 7d; oldest
+    /// change first. A date, such as 2026-03-14, is its start in the account's time zone.
+    #[arg(long, value_parser = values::since, allow_hyphen_values = true, value_name = "TIME", help_heading = "Filters")]
+    pub(crate) updated_since: Option<TimeArg>,
+    /// Maximum number of records to list.
+    #[arg(long, default_value = "50", value_parser = value_parser!(u32).range(1..), value_name = "N")]
+    pub(crate) limit: u32,
+    #[command(flatten)]
+    pub(crate) account: InAccount,
+}
+
+/// `create`
+#[derive(Args, Clone, Debug)]
+pub(crate) struct CreateRecord<I: Input> {
+    #[command(flatten)]
+    pub(crate) body: Body<I>,
+    /// Those of a webhook whose events go to a broker.
+    #[arg(skip)]
+    pub(crate) stream: Option<Body<StreamCreate>>,
+    #[command(flatten)]
+    pub(crate) account: InAccount,
+}
+
+/// `update`
+#[derive(Args, Clone, Debug)]
+pub(crate) struct UpdateRecord<I: Input> {
+    #[command(flatten)]
+    pub(crate) target: Target,
+    #[command(flatten)]
+    pub(crate) body: Body<I>,
+}
+
+/// Returns the commands with their help, which clap's derive cannot word for each resource.
+fn commands<R: ResourceCommands>() -> [Command; 4] {
+    let (name, plural) = (R::KIND.as_str(), R::COLLECTION);
+    let a_record = if name.starts_with(['a', 'e', 'i', 'o', 'u']) { format!("an {name}") } else { format!("a {name}") };
+    // The texts follow the arguments, whose own docs clap would take for those of the command.
+    let list = ListRecords::<R::ListFilter>::augment_args(Command::new("list"))
+        .visible_alias("ls")
+        .about(format!("List {plural}, newest first"))
+        .long_about(None)
+        .after_help(format!("Examples:\n  svc {name} list\n  svc {name} list --updated-since 7d --json"))
+        .mut_arg("limit", |limit| limit.default_value(R::DEFAULT_LIMIT));
+    let show = Target::augment_args(Command::new("show"))
+        .about(format!("Show {a_record}"))
+        .long_about(None)
+        .after_help(format!("Example:\n  svc {name} show 0195a3c8"));
+    let create = R::with_own_options(CreateRecord::<R::Create>::augment_args(Command::new("create")))
+        .about(format!("Create {a_record}"))
+        .long_about(format!(
+            "Create {a_record}.\n\nThe rules of the API apply, and its events are delivered to the account's webhooks."
+        ))
+        .after_help(format!(
+            "Examples:\n  svc {name} create {}\n  svc {name} create --data {name}.json",
+            R::CREATE_EXAMPLE
+        ));
+    let update = UpdateRecord::<R::Update>::augment_args(Command::new("update"))
+        .about(format!("Change {a_record}"))
+        .long_about(format!(
+            "Change {a_record}.\n\nFields that are not named stay as they are. The events of the change are delivered to \
+             webhooks."
+        ))
+        .after_help(format!("Example:\n  svc {name} update 0195a3c8 {}", R::UPDATE_EXAMPLE))
+        .args(clear::<R::Update>());
+    [list, show, create, update]
+}
+
+impl<R: ResourceCommands> Subcommand for RecordCommand<R> {
+    fn augment_subcommands(command: Command) -> Command {
+        command.subcommands(commands::<R>())
+    }
+
+    fn augment_subcommands_for_update(command: Command) -> Command {
+        Self::augment_subcommands(command)
+    }
+
+    fn has_subcommand(name: &str) -> bool {
+        ["list", "show", "create", "update"].contains(&name)
+    }
+}
+
+impl<R: ResourceCommands> FromArgMatches for RecordCommand<R> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, ClapError> {
+        match matches.subcommand() {
+            Some(("list", matches)) => ListRecords::from_arg_matches(matches).map(Self::List),
+            Some(("show", matches)) => Target::from_arg_matches(matches).map(Self::Show),
+            Some(("create", matches)) => {
+                let create = CreateRecord::from_arg_matches(matches)?;
+                Ok(Self::Create(CreateRecord { stream: stream(matches)?, ..create }))
+            }
+            Some(("update", matches)) => UpdateRecord::from_arg_matches(matches).map(Self::Update),
+            _ => Err(ClapError::new(clap::error::ErrorKind::MissingSubcommand)),
+        }
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), ClapError> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
 
 /// What a creation returned, worded for people.
-pub(super) trait CreatedText {
+pub(crate) trait CreationText {
     fn text(&self) -> String;
 }
 
-impl<R: ResourceCommands> CreatedText for R {
+impl<R: ResourceCommands> CreationText for R {
     fn text(&self) -> String {
         format!("Created {} {}.\n\n{}", R::KIND, title(self), details(self))
     }
 }
 
 /// Runs one of the commands that every resource has.
-pub(super) async fn run<R: ResourceCommands<Created: CreatedText>>(
+pub(crate) async fn run<R: ResourceCommands<Creation: CreationText>>(
+    session: &Session,
     service: &Service,
     command: RecordCommand<R>,
 ) -> Result<Outcome, Failure> {
     match command {
-        RecordCommand::List(options) => list::<R>(service, options).await,
+        RecordCommand::List(options) => list::<R>(session, service, options).await,
         RecordCommand::Show(Target { id, account }) => {
-            let Owned { record, .. } = lookup::find::<R>(service, &id, &account).await?;
+            let FoundRecord { record, .. } = lookup::find::<R>(service, &id, &account).await?;
             Outcome::new(&record, details(&record))
         }
         RecordCommand::Create(options) => {
@@ -55,7 +172,7 @@ pub(super) async fn run<R: ResourceCommands<Created: CreatedText>>(
             create(service, account, &R::CREATE, &options.body).await
         }
         RecordCommand::Update(UpdateRecord { target, body }) => {
-            let Owned { tenant_id, record: before, .. } =
+            let FoundRecord { tenant_id, record: before, .. } =
                 lookup::find::<R>(service, &target.id, &target.account).await?;
             let change: R::Update = input(service, tenant_id, &body).await?;
             let changed = service.call(&R::UPDATE, (tenant_id, before.id()), change).await;
@@ -83,7 +200,7 @@ pub(super) async fn create<I, C>(
 ) -> Result<Outcome, Failure>
 where
     I: Input + ToBody + Clone,
-    C: CreatedText + Serialize + DeserializeOwned + Send + 'static,
+    C: CreationText + Serialize + DeserializeOwned + Send + 'static,
 {
     let input: I = input(service, account, body).await?;
     let created = service.call(operation, account, input).await.map_err(|error| refusal(error, body))?;
@@ -92,15 +209,22 @@ where
 
 /// Deletes a record.
 pub(super) async fn delete<R: ResourceCommands + Delete>(
+    session: &Session,
     service: &Service,
     target: &Target,
+    question: impl FnOnce(&R) -> String,
 ) -> Result<Outcome, Failure> {
     let found = lookup::find::<R>(service, &target.id, &target.account).await?;
+    session.confirm(&question(&found.record))?;
     found.call(service, &Records::<R>::DELETE, ()).await?;
     Outcome::new(&found.record, format!("Deleted {} {}.", R::KIND, title(&found.record)))
 }
 
-async fn list<R: ResourceCommands>(service: &Service, options: ListRecords<R::ListFilter>) -> Result<Outcome, Failure> {
+async fn list<R: ResourceCommands>(
+    session: &Session,
+    service: &Service,
+    options: ListRecords<R::ListFilter>,
+) -> Result<Outcome, Failure> {
     let account = lookup::account(service, &options.account).await?.id;
     let ListRecords { updated_since, limit: wanted, .. } = options;
     let updated_since = lookup::since_in(service, account, updated_since).await?;
@@ -114,7 +238,7 @@ async fn list<R: ResourceCommands>(service: &Service, options: ListRecords<R::Li
         Listing { page, filter: filter.clone() }
     };
     let (records, has_more) = service.list(&R::LIST, account, wanted, query).await?;
-    let rows = rows(service, account, &records).await?;
+    let rows = rows(session, service, account, &records).await?;
     let table = Table::new(R::COLUMNS.iter().map(|(heading, _)| *heading), &rows, |members| {
         R::COLUMNS.iter().map(|(_, fields)| cell(members, fields)).collect::<Vec<_>>()
     });
@@ -187,84 +311,26 @@ fn refusal<I: Input>(error: CallError, body: &Body<I>) -> Failure {
     }
 }
 
-/// Returns the fields of a record as the API returns them, except for those that people see otherwise.
-fn members<R: ResourceCommands>(record: &R) -> Vec<(String, Json)> {
-    let json = serde_json::to_vec(record).unwrap_or_default();
-    let Document::Json(Json::Object(mut members)) = Document::parse(&json) else { return Vec::new() };
-    for (name, text) in record.shown() {
-        let text = Json::String(text);
-        match members.iter_mut().find(|(known, _)| known == name) {
-            Some((_, value)) => *value = text,
-            None => members.push((name.to_owned(), text)),
-        }
-    }
-    members
-}
-
-/// Returns the members of the records of a list, with the names of contacts in place of their ids.
+/// Returns the members of the records of a list, with the names of contacts in place of their ids for people.
 async fn rows<R: ResourceCommands>(
+    session: &Session,
     service: &Service,
     account: TenantId,
     records: &[R],
 ) -> Result<Vec<Vec<(String, Json)>>, Failure> {
-    let names = if service.is_for_people() {
-        service.contact_names(account, records.iter().filter_map(R::contact).collect()).await?
-    } else {
-        BTreeMap::new()
-    };
-    let row = |record: &R| {
-        let mut members = members(record);
-        let name = record.contact().and_then(|contact| names.get(&contact));
-        let contact = members.iter_mut().find(|(member, _)| member == "contact_id");
-        if let (Some(name), Some((_, contact))) = (name, contact) {
-            *contact = Json::String(name.clone());
-        }
-        members
-    };
-    Ok(records.iter().map(row).collect())
-}
-
-/// Returns what people call a record, after the name of its type: its number, or else its id.
-fn title<R: ResourceCommands>(record: &R) -> String {
-    cell(&members(record), R::TITLE)
-}
-
-/// Formats the fields of a record for people, one per line.
-fn details<R: ResourceCommands>(record: &R) -> String {
-    let members = members(record);
-    let all: Vec<&str> = members.iter().map(|(name, _)| name.as_str()).collect();
-    let shown = if R::DETAILS.is_empty() { &all } else { R::DETAILS };
-    let value = |name: &str| members.iter().find(|(known, _)| known == name).map(|(_, value)| text(value, moment));
-    fields(shown.iter().map(|name| (name.replace('_', " "), value(name).unwrap_or_default())))
-}
-
-/// Formats the values of fields, which are separated by spaces, as the cell of a table.
-fn cell(members: &[(String, Json)], fields: &str) -> String {
-    let values = fields.split(' ').filter_map(|name| members.iter().find(|(known, _)| known == name));
-    let values = values.filter(|(_, value)| *value != Json::Null).map(|(_, value)| text(value, full));
-    let cell = values.collect::<Vec<_>>().join(" ");
-    match fields {
-        _ if cell.is_empty() => DASH.to_owned(),
-        "status" => state(cell),
-        _ => cell,
+    let mut rows: Vec<_> = records.iter().map(members).collect();
+    if !session.is_for_people() || R::COLUMNS.iter().all(|(_, field)| *field != "contact_id") {
+        return Ok(rows);
     }
-}
-
-/// Formats the value of a field, with times in this form.
-fn text(value: &Json, time: fn(Timestamp) -> String) -> String {
-    match value {
-        Json::Null => DASH.to_owned(),
-        Json::Bool(value) => value.to_string(),
-        Json::Number(digits) => digits.clone(),
-        // The API writes all times like this one.
-        Json::String(text) if text.len() == "2026-03-14T15:09:26.535897Z".len() => {
-            Timestamp::parse(text).map_or_else(|_| text.clone(), time)
-        }
-        Json::String(text) => text.clone(),
-        Json::Array(items) => items.iter().map(|item| self::text(item, time)).collect::<Vec<_>>().join(","),
-        Json::Object(members) => {
-            let values = members.iter().map(|(_, value)| value).filter(|value| **value != Json::Null);
-            values.map(|value| self::text(value, time)).collect::<Vec<_>>().join(" ")
+    let id = |(name, value): &(String, Json)| match value {
+        Json::String(id) if name == "contact_id" => parse_uuid(id).ok().map(ContactId::from),
+        _ => None,
+    };
+    let names = service.contact_names(account, rows.iter().flatten().filter_map(id).collect()).await?;
+    for member in rows.iter_mut().flatten() {
+        if let Some(name) = id(member).and_then(|id| names.get(&id)) {
+            member.1 = Json::String(name.clone());
         }
     }
+    Ok(rows)
 }

@@ -3,44 +3,93 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use svc_core::operation::Listing;
+use clap::{Args, Subcommand, value_parser};
 use svc_core::pages::Since;
 use svc_core::platform::operations::{LIST_KEYS, LIST_REQUESTS};
-use svc_core::platform::{ApiKey, ApiRequest, LogParams, RequestListFilter};
-use svc_core::values::TenantId;
-use uuid::Uuid;
+use svc_core::platform::{ApiKey, ApiRequest, RequestListFilter, StatusFilter};
+use svc_core::values::{TenantId, Text};
 
 use super::follow::follow;
 use super::lookup;
-use crate::cli::{ListRequests, RequestCommand};
 use crate::exit::Failure;
+use crate::ids::{IdArg, InAccount};
 use crate::output::{Outcome, Table, or_dash, plain_json, plain_line, verdict};
-use crate::service::{CallResult, Service, cut};
+use crate::service::{Service, cut};
+use crate::session::Session;
 use crate::times::precise;
+use crate::values::{self, TimeArg};
+
+/// Inspect the requests that programs make with API keys.
+#[derive(Clone, Debug, Subcommand)]
+#[command(after_help = "Example:\n  svc request list --follow")]
+pub(crate) enum RequestCommand {
+    /// List the requests with API keys of an account, newest first, or follow them.
+    ///
+    /// The log has the newest 1,000 requests of the last 24 hours, without their bodies. A request appears in it a few seconds
+    /// after its response.
+    #[command(
+        visible_alias = "ls",
+        after_help = "Examples:\n  svc request list --status 4xx --since 1h\n  svc request list --follow\n  \
+                      svc request list --follow --json --method POST --path /contacts"
+    )]
+    List(ListRequests),
+}
+
+/// `svc request list`
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ListRequests {
+    #[command(flatten)]
+    account: InAccount,
+    /// List only requests whose response has this status, such as 404, or one of a class, such as 4xx.
+    #[arg(long, value_name = "STATUS")]
+    status: Option<StatusFilter>,
+    /// List only requests with this method, such as POST.
+    #[arg(long, value_parser = Text::<20>::parse, value_name = "METHOD")]
+    method: Option<Text<20>>,
+    /// List only requests whose path contains this text.
+    #[arg(long, value_parser = Text::<500>::parse, value_name = "TEXT")]
+    path: Option<Text<500>>,
+    /// List only requests with this API key.
+    #[arg(long, value_name = "ID")]
+    key: Option<IdArg>,
+    /// List only requests since this time, such as 2026-03-14T15:09:26Z, or this long ago, such as 2h. A date, such as
+    /// 2026-03-14, is its start in the account's time zone.
+    #[arg(long, value_parser = values::since, allow_hyphen_values = true, value_name = "TIME")]
+    since: Option<TimeArg>,
+    /// Maximum number of requests to list.
+    #[arg(long, value_parser = value_parser!(u32).range(1..), default_value = "50", value_name = "N")]
+    limit: u32,
+    /// Print a line for each request, until Ctrl-C.
+    ///
+    /// Starts now, or at --since. With --json, each line is a JSON document.
+    #[arg(long, short, conflicts_with = "limit")]
+    follow: bool,
+}
 
 /// The number of requests that are followed, which is that of the log.
 const MAX_FOLLOWED: u32 = 1_000;
 /// How long after its start a request may appear in the log.
 const DELAY: Duration = Duration::from_secs(120);
 
-pub(super) async fn run(service: &Service, command: RequestCommand, is_json: bool) -> Result<Outcome, Failure> {
+pub(crate) async fn run(session: &Session, command: RequestCommand) -> Result<Outcome, Failure> {
     let RequestCommand::List(options) = command;
     let ListRequests { account, status, method, path, key, since, limit, follow } = options;
+    if follow {
+        session.refuse_csv("--follow; use --output json, or omit it")?;
+    }
+    let service = &session.service().await?;
     let account = lookup::account(service, &account).await?.id;
-    let key_id = match key {
-        Some(key) => Some(lookup::id_in::<ApiKey>(service, account, &key).await?.into()),
-        None => None,
-    };
+    let key_id = lookup::optional_id::<ApiKey>(service, account, key).await?;
     let since = lookup::since_in(service, account, since).await?;
     let filter = RequestListFilter { since, method, path, status, key_id };
     if follow {
         let since = since.or(Some(Since(service.now())));
-        return follow_requests(service, account, RequestListFilter { since, ..filter }, is_json).await;
+        return follow_requests(service, account, RequestListFilter { since, ..filter }, session.is_json()).await;
     }
     // One request more than the limit tells whether there are more.
-    let (mut requests, _) = newest(service, account, &filter, limit.saturating_add(1)).await?;
+    let (mut requests, _) = service.newest(&LIST_REQUESTS, account, &filter, limit.saturating_add(1)).await?;
     let more = cut(&mut requests, limit);
-    let names = if service.is_for_people() { key_names(service, account).await } else { Vec::new() };
+    let names = if session.is_for_people() { key_names(service, account).await } else { Vec::new() };
     let heading = ["STARTED", "STATUS", "METHOD", "PATH", "KEY", "DURATION", "ERROR"];
     let table = Table::new(heading, &requests, |request| {
         [
@@ -57,20 +106,6 @@ pub(super) async fn run(service: &Service, command: RequestCommand, is_json: boo
     Ok(Outcome::list(&requests, &table, "No requests match.")?.with_note(note))
 }
 
-/// Returns the newest requests that match a filter, and whether there are others.
-async fn newest(
-    service: &Service,
-    account: TenantId,
-    filter: &RequestListFilter,
-    wanted: u32,
-) -> CallResult<(Vec<ApiRequest>, bool)> {
-    let query = |limit, cursor: Option<Uuid>| {
-        let page = LogParams { limit, cursor: cursor.map(Into::into) };
-        Listing { page, filter: filter.clone() }
-    };
-    service.list(&LIST_REQUESTS, account, wanted, query).await
-}
-
 /// Prints a line for each request, until Ctrl-C.
 async fn follow_requests(
     service: &Service,
@@ -80,7 +115,7 @@ async fn follow_requests(
 ) -> Result<Outcome, Failure> {
     let (mut seen, mut names) = (HashSet::new(), key_names(service, account).await);
     let poll = async || {
-        let (mut listed, _) = newest(service, account, &filter, MAX_FOLLOWED).await?;
+        let (mut listed, _) = service.newest(&LIST_REQUESTS, account, &filter, MAX_FOLLOWED).await?;
         listed.reverse();
         let new: Vec<&ApiRequest> = listed.iter().filter(|request| !seen.contains(&request.id)).collect();
         if new.iter().any(|request| !names.iter().any(|key| key.id == request.key_id)) {

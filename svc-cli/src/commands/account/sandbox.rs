@@ -6,12 +6,28 @@ use svc_core::platform::operations::{self, CREATE_SANDBOX, DELETE_SANDBOX, GET_S
 use svc_core::platform::{Account, NewSandbox, SandboxStep};
 use svc_core::values::TenantId;
 
-use super::{details, facts, view};
+use super::{describe, view};
 use crate::exit::{Exit, Failure};
-use crate::output::{Outcome, fields};
+use crate::output::Outcome;
+use crate::record::{details, text};
 use crate::service::Service;
+use crate::session::Session;
 
-pub(super) async fn run(service: &Service, account: &Account, reset: bool, delete: bool) -> Result<Outcome, Failure> {
+pub(super) async fn run(
+    session: &Session,
+    service: &Service,
+    account: &Account,
+    reset: bool,
+    delete: bool,
+) -> Result<Outcome, Failure> {
+    let name = &account.name;
+    if delete {
+        let question = format!("Delete the sandbox of {name}, with its keys and webhooks? This cannot be undone.");
+        session.confirm(&question)?;
+    } else if reset {
+        let question = format!("Reset the sandbox of {name}? What it has is deleted, but for its keys and webhooks.");
+        session.confirm(&question)?;
+    }
     let existing = match service.call(&GET_SANDBOX, account.id, ()).await {
         Err(error) if error.is_not_found() => None,
         found => Some(found?),
@@ -37,14 +53,13 @@ pub(super) async fn run(service: &Service, account: &Account, reset: bool, delet
         }
         Some(sandbox) if reset => {
             repeat(service, &RESET_SANDBOX, account.id).await?;
-            let name = &account.name;
             let text =
                 format!("Reset the sandbox of {name}. It has the sample records, and its keys and webhooks stay.");
             Outcome::new(&view(&sandbox), text)
         }
         Some(sandbox) => {
             let sandbox = service.call(&operations::GET_ACCOUNT, sandbox.id, ()).await?;
-            let text = format!("Account {} has a sandbox.\n\n{}", account.name, details(&sandbox));
+            let text = format!("Account {} has a sandbox.\n\n{}", account.name, details(describe(&sandbox)));
             let note = format!(
                 "Its keys were shown when they were created; `svc key create --account {} --scopes read,write` creates \
                  another.",
@@ -57,7 +72,7 @@ pub(super) async fn run(service: &Service, account: &Account, reset: bool, delet
 
 async fn create(service: &Service, account: &Account) -> Result<Outcome, Failure> {
     let NewSandbox { account: sandbox, key } = service.call(&CREATE_SANDBOX, account.id, ()).await?;
-    let shown = fields(facts(&sandbox).chain([("key", key.key.clone())]));
+    let shown = details(describe(&sandbox).into_iter().chain([text("key", &key.key)]));
     let name = &account.name;
     let text = format!(
         "Created the sandbox of {name}, with sample records and a key.\n\n{shown}\nStore the key now. It will not be shown \

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use svc_core::pages::{Limit, MAX_LIMIT};
 use svc_core::platform::{NewestParams, Replay, ReplayCreate, operations};
 use svc_core::values::{TenantId, grouped};
@@ -10,6 +10,7 @@ use tokio::time::sleep;
 
 use crate::exit::{Exit, Failure};
 use crate::output::{Outcome, Table, progress_bar};
+use crate::record::json_without;
 use crate::service::{CallResult, Service, cut};
 use crate::times::{full, full_or_dash, moment};
 
@@ -22,22 +23,9 @@ const MAX_TOTAL: u32 = 10_000;
 
 /// Formats a replay as JSON. `percent` is last.
 fn view(replay: &Replay) -> Value {
-    json!({
-        "id": replay.id,
-        "tenant_id": replay.tenant_id,
-        "subscription_id": replay.subscription_id,
-        "since": replay.since,
-        "until": replay.until,
-        "statuses": replay.statuses,
-        "missed": replay.missed,
-        "position": replay.position,
-        "total": replay.total,
-        "done": replay.done,
-        "replayed": replay.replayed,
-        "created_at": replay.created_at,
-        "finished_at": replay.finished_at,
-        "percent": replay.percent,
-    })
+    let mut json = json_without(replay, &["percent", "broken_off"]);
+    json["percent"] = replay.percent.into();
+    json
 }
 
 /// Formats the progress of a replay, such as `1,234 of 5,678 (21%)`.

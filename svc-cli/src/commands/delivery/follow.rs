@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 
+use svc_core::platform::operations::LIST_DELIVERIES;
 use svc_core::platform::{Delivery, DeliveryListFilter};
 use svc_core::values::TenantId;
 use svc_core::webhooks::deliveries::{DeliveryId, DeliveryStatus};
 
-use super::{newest, view};
+use super::view;
 use crate::commands::follow::follow;
 use crate::exit::Failure;
 use crate::output::{Outcome, or_dash};
@@ -27,7 +28,7 @@ pub(super) async fn run(
 ) -> Result<Outcome, Failure> {
     let mut seen = HashMap::new();
     let poll = async || {
-        let (listed, _) = newest(service, account, &filter, MAX_FOLLOWED).await?;
+        let (listed, _) = service.newest(&LIST_DELIVERIES, account, &filter, MAX_FOLLOWED).await?;
         let text = |delivery: &Delivery| if json { view(delivery).to_string() } else { line(delivery) };
         Ok(changed(&mut seen, &listed).into_iter().map(text).collect())
     };

@@ -15,10 +15,10 @@ use svc_core::values::{Currency, TimeZone, formulas};
 
 use super::amounts::{amount, either};
 use super::columns::{Cell, Columns};
+use super::date_format::DateFormat;
 use super::dates::DateReader;
-use crate::cli::Import as Options;
+use super::options::{Import, ValueMapping};
 use crate::exit::{Exit, Failure};
-use crate::values::{DateFormat, ValueMapping};
 
 /// The fields that are dates.
 const DATES: [&str; 2] = ["issue_date", "due_date"];
@@ -27,7 +27,7 @@ const TIMES: [&str; 3] = ["paid_at", "created_at", "updated_at"];
 
 /// A field whose values have names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Enumerated {
+enum EnumField {
     Status,
     Currency,
 }
@@ -57,7 +57,7 @@ struct MappedValue {
     given: ValueMapping,
     /// The text of a cell, in lower case.
     text: String,
-    field: Enumerated,
+    field: EnumField,
     /// The value as the field has it.
     value: String,
     /// Whether a cell had the text.
@@ -70,7 +70,7 @@ impl CellReader {
     /// # Errors
     /// An option does not apply to these fields, or a value is neither a status nor a currency.
     pub(super) fn new(
-        options: &Options,
+        options: &Import,
         fields: &[&str],
         numbers: &'static [&'static str],
         zone: TimeZone,
@@ -89,7 +89,7 @@ impl CellReader {
         }
         let mut values: Vec<MappedValue> = Vec::with_capacity(options.values.len());
         for given in &options.values {
-            let Some((field, value)) = enumerated(&given.value) else {
+            let Some((field, value)) = enum_value(&given.value) else {
                 let reason = format!(
                     "--map-value {given} names neither a status nor a currency. The statuses are {}.",
                     statuses()
@@ -119,7 +119,7 @@ impl CellReader {
     ///
     /// # Errors
     /// An option has no effect, as no column is for a field of its kind.
-    pub(super) fn check(&self, file: &str, columns: &Columns, options: &Options) -> Result<(), Failure> {
+    pub(super) fn check(&self, file: &str, columns: &Columns, options: &Import) -> Result<(), Failure> {
         let has = |names: &[&str]| columns.have(names);
         let (option, what) = if options.decimal.is_some() && !has(self.numbers) {
             ("--decimal", "an amount")
@@ -145,9 +145,11 @@ impl CellReader {
         let refused = |reason| Issue::new(FieldCode::InvalidFormat, reason);
         let read = match cell.field {
             field if self.numbers.contains(&field) => return self.number(text, currency).map(Json::Number),
-            "status" => self.named(Enumerated::Status, text),
+            "status" => self.value_of(EnumField::Status, text),
             // The rules say what became of a currency that has ended.
-            "currency" => self.named(Enumerated::Currency, text).or_else(|| is_code(text).then(|| text.to_uppercase())),
+            "currency" => {
+                self.value_of(EnumField::Currency, text).or_else(|| is_code(text).then(|| text.to_uppercase()))
+            }
             field if DATES.contains(&field) => dates.date(text).map_err(refused)?,
             field if TIMES.contains(&field) => dates.time(text).map_err(refused)?.map(|at| at.to_string()),
             _ => None,
@@ -180,7 +182,7 @@ impl CellReader {
         let text = content(cell.unwrap_or_default()).ok()?;
         match text.trim() {
             "" => Some(self.currency),
-            text => Currency::parse(&self.named(Enumerated::Currency, text)?).ok(),
+            text => Currency::parse(&self.value_of(EnumField::Currency, text)?).ok(),
         }
     }
 
@@ -205,7 +207,7 @@ impl CellReader {
     }
 
     /// Returns the value that an option names for a text, or that the text is in another case.
-    fn named(&mut self, field: Enumerated, text: &str) -> Option<String> {
+    fn value_of(&mut self, field: EnumField, text: &str) -> Option<String> {
         let lower = text.to_lowercase();
         match self.values.iter_mut().find(|value| value.field == field && value.text == lower) {
             Some(value) => {
@@ -214,9 +216,9 @@ impl CellReader {
             }
             None => {
                 let known =
-                    self.statuses.iter().find(|(name, _)| field == Enumerated::Status && name.to_lowercase() == lower);
+                    self.statuses.iter().find(|(name, _)| field == EnumField::Status && name.to_lowercase() == lower);
                 let known = known.map(|(_, status)| (*status).to_owned());
-                known.or_else(|| enumerated(text).filter(|(of, _)| *of == field).map(|(_, value)| value))
+                known.or_else(|| enum_value(text).filter(|(of, _)| *of == field).map(|(_, value)| value))
             }
         }
     }
@@ -289,10 +291,10 @@ impl CellReader {
 }
 
 /// Returns the status or currency with this name in any case, and the field that has it.
-fn enumerated(name: &str) -> Option<(Enumerated, String)> {
+fn enum_value(name: &str) -> Option<(EnumField, String)> {
     let status = InvoiceStatus::from_text(&name.to_lowercase());
-    let status = status.map(|status| (Enumerated::Status, status.to_string()));
-    status.or_else(|| Some((Enumerated::Currency, Currency::parse(&name.to_uppercase()).ok()?.code().to_owned())))
+    let status = status.map(|status| (EnumField::Status, status.to_string()));
+    status.or_else(|| Some((EnumField::Currency, Currency::parse(&name.to_uppercase()).ok()?.code().to_owned())))
 }
 
 /// Returns the forms that a date may have, with its own separators. Which is that of the file is left to people where the date

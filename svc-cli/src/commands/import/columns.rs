@@ -5,12 +5,12 @@
 //! precedence.
 
 use svc_core::input::json::Json;
+use svc_core::input::similar;
 
 use super::dates::{Zone, zone_of_column};
+use super::options::ColumnMapping;
 use crate::exit::{Exit, Failure};
 use crate::presets::PresetField;
-use crate::usage;
-use crate::values::ColumnMapping;
 
 /// The most columns of a file that an error names.
 const MAX_NAMED: usize = 50;
@@ -263,7 +263,7 @@ impl Header<'_> {
 
     /// Words that a column of `--map` is missing.
     fn without(&self, given: &ColumnMapping, names: &[String]) -> String {
-        let meant = usage::similar(&given.column, names.iter().map(String::as_str));
+        let meant = similar(&given.column, names.iter().map(String::as_str));
         let meant = meant.and_then(|meant| names.iter().position(|name| name == meant));
         let meant = meant.map_or_else(String::new, |meant| format!(" (did you mean {}?)", self.name(meant)));
         let all: Vec<String> = (0..names.len()).map(|position| self.name(position)).collect();
@@ -359,7 +359,7 @@ fn normalized(name: &str) -> String {
 
 /// Returns the field that a name is most like, as a question, or nothing if it is like none.
 fn suggestion(name: &str, known: &[&str]) -> String {
-    let meant = usage::similar(name, known.iter().copied());
+    let meant = similar(name, known.iter().copied());
     meant.map_or_else(String::new, |meant| format!(" (did you mean {meant}?)"))
 }
 
@@ -382,8 +382,8 @@ pub(super) fn delimiter(header: &[u8]) -> u8 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::options::column_mapping;
     use super::*;
-    use crate::values::column_mapping;
 
     const FIELDS: [&str; 3] = ["email", "first_name", "postcode"];
 

@@ -10,8 +10,8 @@
 use std::fmt;
 use std::io::{self, BufRead};
 
-use super::source::MAX_ROW;
-
+/// The maximum length of a row in bytes, which is also the limit of the API.
+pub(super) const MAX_ROW: usize = 1 << 20;
 /// The maximum number of cells in a row.
 const MAX_CELLS: usize = 1024;
 

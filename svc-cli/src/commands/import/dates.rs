@@ -6,7 +6,7 @@
 
 use svc_core::values::{Date, TimeZone, Timestamp};
 
-use crate::values::DateFormat;
+use super::date_format::DateFormat;
 
 /// How the dates of a column are read.
 #[derive(Clone, Copy, Debug)]
@@ -100,13 +100,13 @@ impl DateReader<'_> {
             return Zone::Offset("Z".to_owned());
         }
         let offset = offset(after).map(Zone::Offset);
-        offset.or_else(|| named(rest)).unwrap_or_else(|| Zone::Unclear(rest.to_owned()))
+        offset.or_else(|| zone_by_name(rest)).unwrap_or_else(|| Zone::Unclear(rest.to_owned()))
     }
 }
 
 /// Returns the zone with a name of the IANA database that has a place. The others, such as `EST`, are also those of zones
 /// elsewhere.
-fn named(name: &str) -> Option<Zone> {
+fn zone_by_name(name: &str) -> Option<Zone> {
     TimeZone::parse(name).ok().filter(|_| name.contains('/')).map(Zone::Named)
 }
 
@@ -123,7 +123,7 @@ fn unclear(what: &str, zone: &str) -> String {
 /// parentheses.
 pub(super) fn zone_of_column(name: &str) -> Option<Zone> {
     let inner = name.rsplit_once('(').and_then(|(_, inner)| Some(inner.split_once(')')?.0.trim()));
-    inner.and_then(named).or_else(|| utc_of_column(name)).or_else(|| inner.and_then(abbreviated))
+    inner.and_then(zone_by_name).or_else(|| utc_of_column(name)).or_else(|| inner.and_then(abbreviated))
 }
 
 /// Returns the zone of a name that has `UTC` or `GMT` as a word.

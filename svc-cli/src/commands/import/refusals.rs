@@ -78,7 +78,7 @@ pub(super) fn reported(problem: RowProblem) -> RowProblem {
 
 /// A refused row as the report has it.
 #[derive(Serialize)]
-struct Reported<'r> {
+struct ReportLine<'r> {
     line: u64,
     #[serde(flatten)]
     problem: &'r RowProblem,
@@ -133,7 +133,7 @@ impl Refusals {
             *count += 1;
         }
         if let Some(Report { path, file }) = &mut self.report {
-            let written = serde_json::to_writer(&mut *file, &Reported { line, problem }).map_err(io::Error::from);
+            let written = serde_json::to_writer(&mut *file, &ReportLine { line, problem }).map_err(io::Error::from);
             written.and_then(|()| file.write_all(b"\n")).map_err(|error| unwritten(path, &error))?;
         }
         Ok(())

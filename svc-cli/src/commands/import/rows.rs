@@ -12,13 +12,14 @@ use tokio::sync::mpsc;
 use super::amounts;
 use super::cells::{CellReader, content};
 use super::columns::{Cell, ColumnNames, Columns, Header};
-use super::csv::{Lexer, ReadError, Records};
+use super::csv::{Lexer, MAX_ROW, ReadError, Records};
 use super::ndjson::Lines;
+use super::options;
 use super::refusals::{by_rules, too_long};
-use super::source::{Input, MAX_ROW, Source};
-use crate::cli::{Format, Import as Options};
+use super::source::{Input, Source};
 use crate::exit::{Exit, Failure};
 use crate::presets::InvoiceRows;
+use crate::values::Format;
 
 /// The number of bytes of the file after which a group is complete, however few rows it has.
 const GROUP_BYTES: u64 = 8 << 20;
@@ -167,7 +168,7 @@ impl Parser {
         source: Source,
         names: ColumnNames,
         reader: CellReader,
-        options: &Options,
+        options: &options::Import,
     ) -> Result<Self, Failure> {
         let position = Box::new(source.position());
         let Source { input, format, delimiter, line_end, line, name, .. } = source;

@@ -9,12 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::check::check;
 use super::columns::delimiter;
 use super::csv::Lexer;
-use crate::cli::Format;
 use crate::exit::{Exit, Failure};
 use crate::output::plain;
+use crate::values::Format;
 
-/// The maximum length of a row in bytes, which is also the limit of the API.
-pub(super) const MAX_ROW: usize = 1 << 20;
 /// The size of the read buffer, in bytes.
 const BUFFER: usize = 128 * 1024;
 /// The longest line that is read to detect the format, the delimiter and the ends of lines, in bytes.
@@ -89,7 +87,7 @@ impl Source {
         let max_rows = lines.saturating_sub(u64::from(format == Format::Csv));
         (&file).seek(SeekFrom::Start(begins)).map_err(failed)?;
         let read = Arc::new(AtomicU64::new(begins - start));
-        let input = Box::new(BufReader::with_capacity(BUFFER, Counted { raw: file, read: Arc::clone(&read) }));
+        let input = Box::new(BufReader::with_capacity(BUFFER, CountingReader { raw: file, read: Arc::clone(&read) }));
         Ok(Self { input, format, delimiter, line_end, line, name, size, max_rows, read })
     }
 
@@ -349,12 +347,12 @@ fn separator(line: &[u8]) -> Option<u8> {
 }
 
 /// A reader that counts the bytes read through it.
-struct Counted<R> {
+struct CountingReader<R> {
     raw: R,
     read: Arc<AtomicU64>,
 }
 
-impl<R: Read> Read for Counted<R> {
+impl<R: Read> Read for CountingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.raw.read(buffer)?;
         self.read.fetch_add(count as u64, Ordering::Relaxed);

@@ -28,13 +28,13 @@ struct View {
 pub(super) async fn run(service: &Service, account: Option<&IdArg>) -> Result<Outcome, Failure> {
     let mut views: Vec<View> = Vec::new();
     if let Some(id) = account {
-        mark(service, &lookup::account_by_id(service, id).await?, &mut views).await?;
+        mark_overdue(service, &lookup::account_by_id(service, id).await?, &mut views).await?;
     } else {
         let mut after = None;
         loop {
-            let (page, has_more) = service.accounts(after, MAX_LIMIT).await?;
+            let (page, has_more) = service.accounts(after, MAX_LIMIT, false).await?;
             for account in &page {
-                mark(service, account, &mut views).await?;
+                mark_overdue(service, account, &mut views).await?;
             }
             after = page.last().map(|last| last.id);
             if !has_more {
@@ -57,7 +57,7 @@ pub(super) async fn run(service: &Service, account: Option<&IdArg>) -> Result<Ou
 }
 
 /// Marks the overdue invoices of an account, and adds them to the result.
-async fn mark(service: &Service, account: &Account, views: &mut Vec<View>) -> Result<(), Failure> {
+async fn mark_overdue(service: &Service, account: &Account, views: &mut Vec<View>) -> Result<(), Failure> {
     let (id, tenant_name) = (account.id, plain(&account.name));
     let mut check = OverdueCheck::default();
     loop {

@@ -8,13 +8,13 @@ use serde::Serialize;
 use svc_core::values::Timestamp;
 use svc_webhook_verify::Verifier;
 
-use crate::document::{Document, pretty};
-use crate::output::{fields, or_dash, plain, plain_json, plain_line, verdict};
+use crate::document::Document;
+use crate::output::{fields, or_dash, plain, plain_json, plain_line, pretty, verdict};
 use crate::times::{full, span};
 
 /// A received delivery and the response to it.
 #[derive(Debug, Serialize)]
-pub(super) struct Received {
+pub(super) struct ReceivedDelivery {
     received_at: Timestamp,
     event: Option<String>,
     delivery_id: Option<String>,
@@ -33,7 +33,7 @@ pub(super) struct Received {
     body: Option<Document>,
 }
 
-impl Received {
+impl ReceivedDelivery {
     /// Verifies a request. The event kind and the age are read from the body, which is signed.
     pub(super) fn new(verifier: &Verifier, headers: &HeaderMap, body: &[u8], now: Timestamp) -> Self {
         let at = UNIX_EPOCH + Duration::from_micros(now.as_micros().unsigned_abs());

@@ -14,13 +14,13 @@ use crate::output::Outcome;
 
 /// The result in JSON output.
 #[derive(Serialize)]
-struct Tried {
+struct Trial {
     passes: bool,
     event: EventKind,
     data: Value,
 }
 
-pub(crate) fn run(
+pub(super) fn run(
     filter: &Filter,
     event: EventKind,
     data: Option<&Path>,
@@ -36,5 +36,5 @@ pub(crate) fn run(
     let passes = filter.matches(event, &data);
     let verdict = if passes { "The event passes the filter." } else { "The event does not pass the filter." };
     let shown = serde_json::to_string_pretty(&data).unwrap_or_default();
-    Outcome::new(&Tried { passes, event, data }, format!("{verdict}\n\nevent  {event}\ndata   {shown}\n"))
+    Outcome::new(&Trial { passes, event, data }, format!("{verdict}\n\nevent  {event}\ndata   {shown}\n"))
 }

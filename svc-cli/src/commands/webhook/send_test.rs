@@ -8,9 +8,9 @@ use svc_core::webhooks::deliveries::DeliveryStatus;
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 use tokio::time::{Instant, sleep};
 
-use crate::cli::records::Target;
 use crate::commands::{delivery, lookup};
 use crate::exit::{Exit, Failure};
+use crate::ids::Target;
 use crate::output::{Outcome, plain};
 use crate::service::{CallResult, Service};
 use crate::times::span;

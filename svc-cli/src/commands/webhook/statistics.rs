@@ -12,7 +12,7 @@ use svc_core::webhooks::statistics::{AttemptOutcome, Tally};
 use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookSubscription};
 use uuid::Uuid;
 
-use crate::cli::records::status;
+use super::status;
 use crate::exit::Failure;
 use crate::output::{Outcome, Table, or_dash, state};
 use crate::service::{CallResult, Service};

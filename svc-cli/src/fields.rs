@@ -21,7 +21,7 @@ use svc_core::input::json::{self, Json};
 use crate::ids::IdArg;
 use crate::values::{self, KindsOfEvents};
 
-pub use self::stream::{stream, with_stream};
+pub(crate) use self::stream::{stream, with_stream};
 
 /// The id of the option that takes a whole body.
 const DATA: &str = "data";
@@ -34,15 +34,15 @@ const CLIENT_KEY: &str = "client_key";
 
 /// The fields of a body: one option each, or all of them as JSON with `--data`.
 #[derive(Clone, Debug)]
-pub struct Body<I> {
+pub(crate) struct Body<I> {
     /// What was typed.
-    pub source: BodySource,
+    pub(crate) source: BodySource,
     input: PhantomData<fn() -> I>,
 }
 
 /// Where a body comes from.
 #[derive(Clone, Debug)]
-pub enum BodySource {
+pub(crate) enum BodySource {
     /// One option for each field.
     Options(Vec<(String, FieldValue)>),
     /// A file with JSON, or stdin for `-`.
@@ -51,7 +51,7 @@ pub enum BodySource {
 
 /// The value of a field.
 #[derive(Clone, Debug)]
-pub enum FieldValue {
+pub(crate) enum FieldValue {
     /// JSON as the API takes it.
     Json(Json),
     /// The id of another record, which may be a part of it.
@@ -60,9 +60,9 @@ pub enum FieldValue {
 
 /// The filters of a list: one option for each query parameter.
 #[derive(Clone, Debug)]
-pub struct Filters<F> {
+pub(crate) struct Filters<F> {
     /// The parameters as in a query string.
-    pub pairs: Vec<(String, String)>,
+    pub(crate) pairs: Vec<(String, String)>,
     filter: PhantomData<fn() -> F>,
 }
 
@@ -104,7 +104,7 @@ struct Field {
 }
 
 /// Returns the name of the option for a field.
-pub fn option_name(field: &str) -> String {
+pub(crate) fn option_name(field: &str) -> String {
     match field {
         // An option has one header.
         "headers" => return "header".to_owned(),
@@ -414,7 +414,7 @@ impl<I: Input> Args for Body<I> {
 }
 
 /// Returns the option of a change that clears fields which may be empty, if the input has any.
-pub fn clear<I: Input>() -> Option<Arg> {
+pub(crate) fn clear<I: Input>() -> Option<Arg> {
     let fields = fields::<I>().into_iter().filter(|field| field.is_nullable);
     let values: Vec<PossibleValue> = fields
         .map(|field| {

@@ -5,15 +5,8 @@ use std::fmt;
 /// A form of dates, such as `DD/MM/YYYY`.
 ///
 /// The years of `YY` are those from 2000 to 2099. A day or a month may have one digit where another character follows.
-///
-/// ```
-/// use svc_cli::values::DateFormat;
-/// let format = DateFormat::parse("DD/MM/YYYY").unwrap();
-/// assert_eq!(format.to_iso("31/12/2025").as_deref(), Some("2025-12-31"));
-/// assert_eq!(format.to_iso("2025-12-31"), None);
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DateFormat {
+pub(super) struct DateFormat {
     text: String,
     parts: Vec<Part>,
 }
@@ -55,7 +48,7 @@ impl DateFormat {
     ///
     /// # Errors
     /// One of them is missing or there twice, or there are other letters or digits.
-    pub fn parse(text: &str) -> Result<Self, &'static str> {
+    pub(super) fn parse(text: &str) -> Result<Self, &'static str> {
         const FORM: &str = "must have DD, MM or MMM, and YYYY or YY, such as DD/MM/YYYY";
         let mut parts = Vec::new();
         let mut rest = text;
@@ -77,7 +70,7 @@ impl DateFormat {
     }
 
     /// Returns a date of this form as `YYYY-MM-DD`, or `None` if the text has another form. The calendar may not have it.
-    pub fn to_iso(&self, text: &str) -> Option<String> {
+    pub(super) fn to_iso(&self, text: &str) -> Option<String> {
         let (mut year, mut month, mut day) = (0, 0, 0);
         let mut rest = text;
         for part in &self.parts {
