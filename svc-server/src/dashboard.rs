@@ -10,10 +10,10 @@
 //!    up and counts the request, all by its head. Then `Dashboard::respond` reads the form, and checks the role and, for a
 //!    change, the token that only pages of this session contain.
 //! 3. The page, in `pages`, reads and changes through the facade [`Svc`], which acts as the person who is signed in, and
-//!    renders with `layout` and `components`.
+//!    renders with `layout`, `components` and `forms`. What all of them share is `site`.
 //!
 //! Where the rules refuse a change, the page that has its form is shown again, with the reason beside the form
-//! (`Router::page_of_form` and `components::problem`).
+//! (`Router::page_of_form` and `forms::problem`).
 //!
 //! People sign in by a link that works once (`svc dashboard link`, or [`Svc::dashboard`]), or at an identity provider (`oidc`).
 //! The browser then has a cookie with the token of a [session](svc_core::accounts::sessions). An application may say who asks
@@ -33,8 +33,11 @@ mod components;
 mod consent;
 mod contact_file;
 mod context;
+mod cookies;
 mod csv;
 mod failures;
+mod form;
+mod forms;
 mod identity;
 mod json;
 mod layout;
@@ -44,10 +47,12 @@ mod page_response;
 mod pages;
 mod published;
 pub mod routes;
+mod site;
 mod trials;
 
 pub use self::identity::{Identify, Identity};
 pub use self::oidc::{Authorities, OidcSettings};
+pub(crate) use self::site::ReferencePage;
 
 use std::net::IpAddr;
 use std::sync::atomic::AtomicBool;
@@ -62,12 +67,14 @@ use svc_core::accounts::sessions::Session;
 use svc_core::oauth::authorization::Issuer;
 
 use self::assets::Assets;
-use self::context::{Context, Form, RefusedForm};
+use self::context::{Context, RefusedForm};
+use self::form::Form;
 use self::identity::People;
 use self::live::Live;
 use self::page_response::{PageError, PageResponse};
 use self::published::PublishedApps;
 use self::routes::{Handler, Page, Router};
+use self::site::{PATH, Site};
 use self::trials::Trials;
 use crate::kernel::Kernel;
 use crate::kernel::body::MAX_FORM;
@@ -77,9 +84,6 @@ use crate::kernel::problem::Problem;
 use crate::kernel::response::{Outcome, ResponseBody};
 use crate::kernel::response_memory::Holder;
 use crate::oauth::OauthSettings;
-
-/// The path of the dashboard below the mount of the API.
-const PATH: &str = "/dashboard";
 
 /// Allows what the pages consist of: our own style, script and images, and forms that go to this server. The origins that may
 /// show them in a frame follow.
@@ -105,28 +109,11 @@ pub struct DashboardSettings {
     pub oauth: Option<OauthSettings>,
 }
 
-/// Renders the API reference below a mount, with this HTML above it and a key with which requests are tried out. Returns the page
-/// and the policy that it needs.
-pub(crate) type ReferencePage = fn(mount: &str, bar: &str, key: &str) -> (String, HeaderValue);
-
 /// The pages over a store.
 pub(crate) struct Dashboard {
-    kernel: Arc<Kernel>,
-    svc: Svc,
+    site: Site,
     router: Router,
-    assets: Assets,
-    /// The path in front of all links: the mount of the API and [`PATH`].
-    base: String,
     policy: HeaderValue,
-    people: Arc<People>,
-    live: Live,
-    /// What apps publish that nobody has registered. `None` if such apps are refused.
-    published: Option<PublishedApps>,
-    /// What tries endpoints. `None` if the process has no webhook client.
-    trials: Option<Trials>,
-    /// Renders the API reference, in which people try requests out. `None` if it is not served.
-    reference: Option<ReferencePage>,
-    provider: Option<oidc::Provider>,
 }
 
 /// What a request of the dashboard gets.
@@ -186,11 +173,10 @@ impl Dashboard {
         let client = kernel.settings.webhook_client.clone();
         let takes_published = kernel.apps.as_ref().is_some_and(|apps| apps.takes_published);
         let resolver = Arc::clone(&kernel.settings.resolver);
-        Self {
+        let router = Router::new(kernel.apps.is_some());
+        let site = Site {
             svc,
-            router: Router::new(kernel.apps.is_some()),
             assets: Assets::new(&base),
-            policy,
             people,
             live,
             published: client.clone().filter(|_| takes_published).map(PublishedApps::new),
@@ -199,12 +185,13 @@ impl Dashboard {
             provider: settings.provider.map(|provider| oidc::Provider::new(provider, &base, resolver)),
             base,
             kernel,
-        }
+        };
+        Self { site, router, policy }
     }
 
     /// Ends the streams of live lists whose session has ended, or whose member was removed or has another role.
     pub(crate) fn check_sessions(&self) {
-        self.live.check_sessions();
+        self.site.check_sessions();
     }
 
     /// Returns whether a path is below that of the dashboard.
@@ -215,7 +202,7 @@ impl Dashboard {
     /// Responds to a request of the dashboard: finds out who asks, from where and how often, before a byte of the form is read.
     async fn respond(&self, request: Arrived<'_>) -> Result<Outcome, Problem> {
         let Arrived { parts, body, peer, .. } = request;
-        let responses = &self.kernel.responses;
+        let responses = &self.site.kernel.responses;
         let mut page = match self.admit(parts, peer).await {
             Admitted::File(file) => return Ok(Outcome::Http(file)),
             Admitted::Page(page) => page,
@@ -248,8 +235,9 @@ impl Dashboard {
             Method::POST => body.read(MAX_FORM).await?,
             _ => Bytes::new(),
         };
-        let responses = &self.kernel.responses;
-        let page = consent::respond(self, issuer, parts, form, peer).await;
+        let responses = &self.site.kernel.responses;
+        let mut page = self.finish(parts, consent::respond(&self.site, issuer, parts, form, peer).await);
+        consent::protect(parts, &mut page);
         // It is small, and made at once.
         let memory = responses.nothing(Holder::Strangers);
         Ok(Outcome::Http(page.map(|body| body.within(responses, memory, parts.extensions.get()))))
@@ -260,14 +248,14 @@ impl Dashboard {
     async fn admit<'a>(&'a self, parts: &'a Parts, peer: IpAddr) -> Admitted<'a> {
         let path = parts.uri.path().strip_prefix(PATH).unwrap_or_default();
         let path = if path.is_empty() { "/" } else { path };
-        match self.assets.find(path) {
+        match self.site.assets.find(path) {
             Some(file) => Admitted::File(self.finish(parts, Ok(file))),
             None => Admitted::Page(AdmittedPage(self.find_page(parts, path, peer).await)),
         }
     }
 
     async fn find_page<'a>(&'a self, parts: &Parts, path: &'a str, peer: IpAddr) -> Result<FoundPage<'a>, PageError> {
-        let (limits, now) = (&self.kernel.limits, self.kernel.now());
+        let (limits, now) = (&self.site.kernel.limits, self.site.kernel.now());
         let count = async |key| match limits.count(key, now).await {
             Ok(_) => Ok(()),
             Err(limited) => Err(PageError::RateLimited(limited.retry_after)),
@@ -293,7 +281,7 @@ impl Dashboard {
             }
             _ => {
                 let is_use = !matches!(page.handler, Handler::Stream(..));
-                let Some((session, secret)) = self.people.find(parts, is_use).await? else {
+                let Some((session, secret)) = self.site.people.find(parts, is_use).await? else {
                     count(limits.pages_of_peer(peer)).await?;
                     return Err(PageError::SignedOut);
                 };
@@ -318,7 +306,7 @@ impl Dashboard {
         if let Err(PageError::Internal(error)) = &result {
             tracing::error!(path = parts.uri.path(), %error, "the store failed a page of the dashboard");
         }
-        let mut response = result.unwrap_or_else(|error| error.response(self)).into_response();
+        let mut response = result.unwrap_or_else(|error| layout::error_page(&self.site, &error)).into_response();
         let headers = response.headers_mut();
         headers.entry(CONTENT_SECURITY_POLICY).or_insert_with(|| self.policy.clone());
         headers.insert(REFERRER_POLICY, SAME_ORIGIN);
@@ -331,7 +319,7 @@ impl Dashboard {
         let FoundPage { page, path, id, person } = found;
         let form = Form::read(form).await?;
         let (session, secret) = match (page.handler, person) {
-            (Handler::Anyone(run) | Handler::SignIn(run), _) => return run(self, parts, &form).await,
+            (Handler::Anyone(run) | Handler::SignIn(run), _) => return run(&self.site, parts, &form).await,
             (_, person) => person.ok_or(PageError::SignedOut)?,
         };
         // An operator has the same forms, whichever account they look at.
@@ -340,8 +328,8 @@ impl Dashboard {
             context::check_csrf(&secret, shown, form.text("csrf"))?;
         }
         let mut cx = Context {
-            dashboard: self,
-            svc: self.svc.acting_as(session.actor()),
+            site: &self.site,
+            svc: self.site.svc.acting_as(session.actor()),
             session: &session,
             parts,
             csrf: context::csrf_token(&secret, shown),
@@ -349,7 +337,7 @@ impl Dashboard {
             form,
             path,
             id,
-            now: self.svc.store().env().now(),
+            now: self.site.svc.store().env().now(),
             problem: None,
             sandbox_of: OnceLock::new(),
         };
@@ -367,26 +355,11 @@ impl Dashboard {
             Err(_) => Err(error),
         }
     }
-
-    /// Returns whether there are apps, which owners let work on their accounts.
-    fn has_apps(&self) -> bool {
-        self.issuer().is_some()
-    }
-
-    /// Returns what this service is to apps. `None` if there are no apps.
-    fn issuer(&self) -> Option<&Issuer> {
-        self.kernel.apps.as_ref().map(|apps| &apps.issuer)
-    }
-
-    /// Returns the host of the identity provider, if there is one.
-    fn provider_host(&self) -> Option<&str> {
-        self.provider.as_ref().map(oidc::Provider::host)
-    }
 }
 
 impl Surface for Dashboard {
     fn find<'a>(&'a self, parts: &'a Parts) -> Option<Route<'a>> {
-        match (parts.uri.path(), self.issuer()) {
+        match (parts.uri.path(), self.site.issuer()) {
             (path, _) if Self::serves(path) => Some(Route::new(Kind::Page, |request| self.respond(request))),
             ("/oauth/authorize", Some(issuer)) => Some(Route::new(Kind::Page, |request| self.consent(issuer, request))),
             _ => None,
@@ -395,7 +368,7 @@ impl Surface for Dashboard {
 
     /// Ends the streams of live lists.
     fn stop(&self) {
-        self.live.stop();
+        self.site.live.stop();
     }
 }
 

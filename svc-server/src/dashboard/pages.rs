@@ -9,6 +9,7 @@ pub(super) mod delivery;
 pub(super) mod developer_apps;
 pub(super) mod endpoint_forms;
 mod endpoint_options;
+mod event_list;
 pub(super) mod events;
 mod filters;
 pub(super) mod find;

@@ -7,20 +7,20 @@ use svc_core::accounts::sessions::Role;
 use svc_core::accounts::tenants::Tenant;
 use svc_core::values::Email;
 
-use super::Dashboard;
 use super::contact_file;
-use super::context::{Context, Form};
+use super::context::Context;
+use super::form::Form;
 use super::page_response::{PageError, PageResponse};
-use super::pages::provider;
 use super::pages::{
     accounts, apps, attempts, audit, deliveries, delivery, developer_apps, endpoint_forms, events, find, keys, members,
-    overview, record_actions, record_forms, records, reference, replays, requests, sandbox, settings, sign_in, system,
-    webhooks,
+    overview, provider, record_actions, record_forms, records, reference, replays, requests, sandbox, settings,
+    sign_in, system, webhooks,
 };
+use super::site::Site;
 use crate::kernel::head::by_path;
 
 type Respond<'a> = BoxFuture<'a, Result<PageResponse, PageError>>;
-type AnyoneFn = for<'a> fn(&'a Dashboard, &'a Parts, &'a Form) -> Respond<'a>;
+type AnyoneFn = for<'a> fn(&'a Site, &'a Parts, &'a Form) -> Respond<'a>;
 type SignedInFn = for<'a> fn(&'a Context<'a>) -> Respond<'a>;
 type MemberFn = for<'a> fn(&'a Context<'a>, &'a Email) -> Respond<'a>;
 type AccountFn = for<'a> fn(&'a Context<'a>, &'a Tenant) -> Respond<'a>;
@@ -97,8 +97,8 @@ fn table(has_apps: bool) -> Vec<Page> {
     use Handler::{Account, Anyone, Member, Operator, SignIn, SignedIn, Stream};
     use Role::{Developer, Owner, Viewer};
     let mut pages = vec![
-        get("/sign-in", Anyone(|dashboard, parts, _| Box::pin(sign_in::show(dashboard, parts)))),
-        post("/sign-in", SignIn(|dashboard, parts, form| Box::pin(sign_in::use_link(dashboard, parts, form)))),
+        get("/sign-in", Anyone(|site, parts, _| Box::pin(sign_in::show(site, parts)))),
+        post("/sign-in", SignIn(|site, parts, form| Box::pin(sign_in::use_link(site, parts, form)))),
         post("/sign-out", SignedIn(|cx| Box::pin(sign_in::sign_out(cx)))),
         get("/switch", Member(|cx, email| Box::pin(members::accounts(cx, email)))),
         post("/switch/{id}", Member(|cx, email| Box::pin(members::choose(cx, email)))),
@@ -152,7 +152,7 @@ fn table(has_apps: bool) -> Vec<Page> {
         post("/settings/sandbox/open", Account(Developer, |cx, tenant| Box::pin(sandbox::open(cx, tenant)))),
         // Whoever has another role meanwhile can still leave.
         post("/settings/sandbox/leave", SignedIn(|cx| Box::pin(sandbox::leave(cx)))),
-        post("/settings/members", Account(Owner, |cx, tenant| Box::pin(members::add(cx, tenant)))),
+        post("/settings/members", Account(Owner, |cx, tenant| Box::pin(settings::add_member(cx, tenant)))),
         post("/settings/members/{id}/role", Account(Owner, |cx, tenant| Box::pin(members::set_role(cx, tenant)))),
         post("/settings/members/{id}/remove", Account(Owner, |cx, tenant| Box::pin(members::remove(cx, tenant)))),
         post(
@@ -290,8 +290,8 @@ fn reference_pages() -> [Page; 2] {
 fn provider_pages() -> [Page; 2] {
     use Handler::SignIn;
     [
-        post("/oidc/start", SignIn(|dashboard, parts, _| Box::pin(provider::start(dashboard, parts)))),
-        get("/oidc/callback", SignIn(|dashboard, parts, _| Box::pin(provider::callback(dashboard, parts)))),
+        post("/oidc/start", SignIn(|site, parts, _| Box::pin(provider::start(site, parts)))),
+        get("/oidc/callback", SignIn(|site, parts, _| Box::pin(provider::callback(site, parts)))),
     ]
 }
 

@@ -19,7 +19,7 @@ const MAX_AHEAD: Duration = Duration::from_secs(5 * 60);
 
 /// A reason for which an ID token is refused.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(in crate::dashboard) enum TokenError {
+pub(crate) enum TokenError {
     #[error("no key of the provider has its id and suits its algorithm")]
     UnknownKey,
     #[error("{0}")]

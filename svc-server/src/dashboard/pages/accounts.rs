@@ -8,11 +8,10 @@ use svc_core::accounts::limits::{CappedCollection, parse_limit, parse_max_webhoo
 use svc_core::accounts::tenants::{DeveloperAccess, Tenant};
 use svc_core::values::TenantId;
 
-use crate::dashboard::components::{
-    Errors, FormState, Tone, badge, confirmed, csrf, empty, exact_time, facts, heading, post_button, section, table,
-    time,
-};
-use crate::dashboard::context::{Context, Form};
+use crate::dashboard::components::{Tone, badge, empty, exact_time, facts, heading, section, table, time};
+use crate::dashboard::context::Context;
+use crate::dashboard::form::Form;
+use crate::dashboard::forms::{Errors, FormState, confirmed, csrf, post_button};
 use crate::dashboard::layout;
 use crate::dashboard::page_response::{PageError, PageResponse};
 
@@ -22,7 +21,7 @@ const PAGE: usize = 50;
 const SEARCHED: u32 = 1_000;
 
 /// Lists the accounts, or those whose name contains what is searched.
-pub(in crate::dashboard) async fn list(cx: &Context<'_>) -> Result<PageResponse, PageError> {
+pub(crate) async fn list(cx: &Context<'_>) -> Result<PageResponse, PageError> {
     let search = cx.query.text("search");
     let after = cx.query.given("after").and_then(|id| id.parse::<TenantId>().ok());
     let mut tenants = cx.svc.accounts().list(after, SEARCHED).await?;
@@ -84,7 +83,7 @@ fn access(tenant: &Tenant) -> Markup {
 }
 
 /// Shows one account.
-pub(in crate::dashboard) async fn show(cx: &Context<'_>) -> Result<PageResponse, PageError> {
+pub(crate) async fn show(cx: &Context<'_>) -> Result<PageResponse, PageError> {
     let tenant = cx.svc.accounts().get(cx.id()?).await?;
     let values = limits_form(&tenant);
     let state = FormState { values: &values, errors: &Errors::default() };
@@ -148,7 +147,7 @@ fn limits_form(tenant: &Tenant) -> Form {
 }
 
 /// Sets the limits of an account.
-pub(in crate::dashboard) async fn set_limits(cx: &Context<'_>) -> Result<PageResponse, PageError> {
+pub(crate) async fn set_limits(cx: &Context<'_>) -> Result<PageResponse, PageError> {
     let tenant = cx.svc.accounts().get(cx.id()?).await?;
     let mut errors = Errors::default();
     let mut limit = |field: &'static str| {
@@ -176,7 +175,7 @@ pub(in crate::dashboard) async fn set_limits(cx: &Context<'_>) -> Result<PageRes
 }
 
 /// Approves or withdraws the developer access of an account.
-pub(in crate::dashboard) async fn set_access(cx: &Context<'_>) -> Result<PageResponse, PageError> {
+pub(crate) async fn set_access(cx: &Context<'_>) -> Result<PageResponse, PageError> {
     let access = match cx.form.text("access") {
         "approved" => DeveloperAccess::Approved,
         "suspended" => DeveloperAccess::Suspended,
@@ -188,16 +187,16 @@ pub(in crate::dashboard) async fn set_access(cx: &Context<'_>) -> Result<PageRes
 }
 
 /// Shows the pages of an account to the operator.
-pub(in crate::dashboard) async fn view(cx: &Context<'_>) -> Result<PageResponse, PageError> {
+pub(crate) async fn view(cx: &Context<'_>) -> Result<PageResponse, PageError> {
     cx.svc.dashboard().view(cx.session.id, Some(cx.id()?)).await?;
-    cx.dashboard.check_sessions();
+    cx.site.check_sessions();
     Ok(PageResponse::see_other(&cx.url("/")))
 }
 
 /// Shows the pages of no account any more.
-pub(in crate::dashboard) async fn leave(cx: &Context<'_>) -> Result<PageResponse, PageError> {
+pub(crate) async fn leave(cx: &Context<'_>) -> Result<PageResponse, PageError> {
     let viewed = cx.session.viewed_tenant_id;
     cx.svc.dashboard().view(cx.session.id, None).await?;
-    cx.dashboard.check_sessions();
+    cx.site.check_sessions();
     Ok(PageResponse::see_other(&cx.url(&viewed.map_or("/accounts".to_owned(), |tenant| format!("/accounts/{tenant}")))))
 }

@@ -14,9 +14,10 @@ use uuid::Uuid;
 
 use super::deliveries;
 use crate::dashboard::components::{
-    Tone, badge, confirmed, distance, empty, heading, isolated, number, table, time, time_or, without_bidi_controls,
+    Tone, badge, distance, empty, heading, isolated, number, table, time, time_or, without_bidi_controls,
 };
 use crate::dashboard::context::Context;
+use crate::dashboard::forms::confirmed;
 use crate::dashboard::layout;
 use crate::dashboard::page_response::{PageError, PageResponse};
 
@@ -71,7 +72,7 @@ pub(super) fn website_host(app: &App) -> Option<&str> {
 
 /// Returns what tells an app from another with the same name: the host of its website or, if nobody has registered it, the one at
 /// which it describes itself, and that it is not verified.
-pub(in crate::dashboard) fn origin_of(app: &App) -> Markup {
+pub(crate) fn origin_of(app: &App) -> Markup {
     html! {
         @if let Some(host) = app.published_host() {
             div.soft { (host) }
@@ -86,7 +87,7 @@ pub(super) fn scopes_in_words(scopes: &[Scope]) -> &'static str {
 }
 
 /// Lists the apps that may work on the account.
-pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let apps = ConnectedApps::of(&cx.svc, tenant.id).await?;
     let webhooks = deliveries::list_endpoints(&cx.svc, tenant.id).await?;
     let about = "Apps of others that an owner lets work on this account. They stay connected when the owner leaves.";
@@ -159,7 +160,7 @@ fn disconnect_button(cx: &Context<'_>, grant: &Grant, app: &App, webhooks: usize
 }
 
 /// Ends the access of an app.
-pub(in crate::dashboard) async fn disconnect(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn disconnect(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     cx.svc.account(tenant.id).grants().revoke(cx.id::<GrantId>()?).await?;
     Ok(PageResponse::see_other(&cx.url("/apps?notice=app-disconnected")))
 }

@@ -26,7 +26,7 @@ const PAGE: u32 = 50;
 const CSV_PIECE: u32 = 100;
 /// The memory in which changes are found and listed, in records: events with the record after each change, and with the one
 /// before.
-pub(in crate::dashboard) const MEMORY: u32 = 128;
+pub(crate) const MEMORY: u32 = 128;
 /// The filters in the query.
 const FILTERS: [&str; 6] = ["actor", "kind", "object", "within", "since", "until"];
 /// The kinds of objects that the log names, besides those of events.
@@ -37,7 +37,7 @@ const KINDS: [&str; 9] =
 const KINDS_OF_APPS: [&str; 2] = ["grant", "app"];
 
 /// Lists the changes, newest first.
-pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let mut filter = filter(cx, tenant)?;
     if cx.query.text("format") == "csv" {
         return csv_file(cx, tenant, filter).await;
@@ -101,7 +101,7 @@ fn kinds(cx: &Context<'_>) -> Markup {
         }
     }
     let any = std::iter::once((String::new(), "Everything".to_owned()));
-    let is_there = |kind: &&str| cx.dashboard.has_apps() || !KINDS_OF_APPS.contains(kind);
+    let is_there = |kind: &&str| cx.site.has_apps() || !KINDS_OF_APPS.contains(kind);
     let kinds = kinds.into_iter().chain(KINDS.into_iter().filter(is_there).map(str::to_owned));
     let named = kinds.map(|kind| (object_word(&kind).replace('_', " "), kind)).map(|(name, kind)| (kind, name));
     filters::options(cx.query.text("kind"), any.chain(named))

@@ -16,8 +16,9 @@ use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookSubscription};
 use uuid::Uuid;
 
 use super::filters;
-use crate::dashboard::components::{Tone, View, badge, csrf, empty, heading, number, problem, table};
+use crate::dashboard::components::{Tone, View, badge, empty, heading, number, table};
 use crate::dashboard::context::Context;
+use crate::dashboard::forms::{csrf, problem};
 use crate::dashboard::layout;
 use crate::dashboard::live::{self, List as _};
 use crate::dashboard::page_response::{PageError, PageResponse};
@@ -84,7 +85,7 @@ pub(super) fn outcome(status: Option<i32>) -> String {
 }
 
 /// Deliveries as a live list.
-pub(in crate::dashboard) struct Deliveries;
+pub(crate) struct Deliveries;
 
 impl live::List for Deliveries {
     type Item = Delivery;
@@ -183,13 +184,12 @@ fn filter(cx: &Context<'_>) -> Result<DeliveryFilter, PageError> {
 }
 
 /// Sends the newest deliveries as they come and change.
-pub(in crate::dashboard) async fn live(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    let live = &cx.dashboard.live;
-    live.respond(cx, tenant, &live.deliveries, (), filter(cx)?)
+pub(crate) async fn live(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+    cx.stream::<Deliveries>(tenant, (), filter(cx)?)
 }
 
 /// Lists deliveries.
-pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let account = cx.svc.account(tenant.id);
     let endpoints = endpoints(&cx.svc, tenant.id).await?;
     let filter = filter(cx)?;
@@ -215,7 +215,7 @@ pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Res
     let content = html! {
         (heading("Deliveries", "Each event goes to each endpoint that wants it. One that fails is tried again for hours.", html! {
             @if is_newest {
-                (live::switch(cx, &format!("/deliveries/live?{}", cx.query.encoded(&FILTERS)), PAGE as usize, None))
+                (live::switch(&cx.url(&format!("/deliveries/live?{}", cx.query.encoded(&FILTERS))), PAGE as usize, None))
             }
             @if may_replay { (replay_actions(cx)) }
         }))
@@ -281,7 +281,7 @@ async fn of_record(
     record: &str,
     filter: &DeliveryFilter,
 ) -> Result<Vec<Delivery>, PageError> {
-    let events = super::events::newest(cx, tenant, filter.since, |event| {
+    let events = super::event_list::newest(cx, tenant, filter.since, |event| {
         event.record == record && filter.kind.is_none_or(|kind| event.kind == kind)
     });
     let mut found = Vec::new();
@@ -296,10 +296,7 @@ async fn of_record(
 }
 
 /// Sends the selected deliveries again.
-pub(in crate::dashboard) async fn replay_selected(
-    cx: &Context<'_>,
-    tenant: &Tenant,
-) -> Result<PageResponse, PageError> {
+pub(crate) async fn replay_selected(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let ids: Result<Vec<DeliveryId>, _> = cx.form.all("id").map(str::parse).collect();
     let ids = ids.map_err(|_| PageError::Invalid("Select deliveries of the list.".to_owned()))?;
     if ids.is_empty() || ids.len() > PAGE as usize {

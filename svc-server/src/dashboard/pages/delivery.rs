@@ -12,13 +12,14 @@ use svc_core::webhooks::subscriptions::{WebhookSubscription, WebhookUpdate};
 use super::deliveries::outcome;
 use super::sent_request::SentRequest;
 use super::{attempts, filters};
-use crate::dashboard::components::{Tone, badge, exact_time, facts, heading, number, post_button, section, table};
+use crate::dashboard::components::{Tone, badge, exact_time, facts, heading, number, section, table};
 use crate::dashboard::context::Context;
+use crate::dashboard::forms::post_button;
 use crate::dashboard::page_response::{PageError, PageResponse};
 use crate::dashboard::{json, layout};
 
 /// Shows a delivery with one of its attempts.
-pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let account = cx.svc.account(tenant.id);
     let delivery = account.deliveries().get(cx.id::<DeliveryId>()?).await?;
     let event = account.events().get(delivery.event_id).await?;
@@ -179,7 +180,7 @@ fn response(id: &str, attempt: &AttemptLog) -> Markup {
 }
 
 /// Sends a delivery again, after its endpoint was enabled if the form says so.
-pub(in crate::dashboard) async fn replay(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn replay(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let (account, id) = (cx.svc.account(tenant.id), cx.id::<DeliveryId>()?);
     if cx.form.text("enable") == "on" {
         let endpoint = account.deliveries().get(id).await?.subscription_id;

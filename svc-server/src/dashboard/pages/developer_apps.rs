@@ -14,10 +14,11 @@ use super::apps::{scopes_in_words, website_host};
 use super::made::{self, Made, key_field, version_field};
 use super::record_forms::refusal;
 use crate::dashboard::components::{
-    Errors, FormState, Tone, badge, chosen_overlap, confirmed, copyable, csrf, empty, exact_time, facts, heading,
-    isolated, overlap_choice, post_button, section, table, time, without_bidi_controls,
+    Tone, badge, copyable, empty, exact_time, facts, heading, isolated, section, table, time, without_bidi_controls,
 };
-use crate::dashboard::context::{Context, Form};
+use crate::dashboard::context::Context;
+use crate::dashboard::form::Form;
+use crate::dashboard::forms::{Errors, FormState, chosen_overlap, confirmed, csrf, overlap_choice, post_button};
 use crate::dashboard::layout;
 use crate::dashboard::page_response::{PageError, PageResponse};
 
@@ -39,7 +40,7 @@ fn kind(app: &App) -> &'static str {
 }
 
 /// Lists the apps.
-pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let apps = cx.svc.apps().list(Some(tenant.id)).await?;
     let create = html! {
         @if cx.may(Role::Owner) {
@@ -73,7 +74,7 @@ pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Res
 }
 
 /// Shows an app.
-pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let app = own_app(cx, tenant).await?;
     let zone = &tenant.time_zone;
     let or_none = |url: &Option<WebhookUrl>| match url {
@@ -106,7 +107,7 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
 
 /// Returns the addresses that the program of an app needs.
 fn endpoints(cx: &Context<'_>) -> Vec<(&'static str, Markup)> {
-    let issuer = cx.dashboard.issuer().map_or("", |issuer| issuer.url.as_str());
+    let issuer = cx.site.issuer().map_or("", |issuer| issuer.url.as_str());
     let url = |path: &str| html! { code { (issuer) (path) } };
     vec![
         ("Metadata", url("/.well-known/oauth-authorization-server")),
@@ -136,13 +137,13 @@ fn actions(cx: &Context<'_>, app: &App) -> Markup {
 }
 
 /// Shows the form of a new app.
-pub(in crate::dashboard) async fn new(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn new(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let state = FormState { values: &Form::of(b"kind=confidential&scopes=read"), errors: &Errors::default() };
     Ok(form(cx, tenant, None, &state))
 }
 
 /// Shows the form of an app that is there.
-pub(in crate::dashboard) async fn edit(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn edit(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let app = own_app(cx, tenant).await?;
     let url = |url: &Option<WebhookUrl>| url.as_ref().map(ToString::to_string).unwrap_or_default();
     let uris: Vec<&str> = app.redirect_uris.iter().map(RedirectUri::as_str).collect();
@@ -286,7 +287,7 @@ fn refilled(cx: &Context<'_>, tenant: &Tenant, app: Option<&App>, errors: &Error
 }
 
 /// Creates an app and shows its secret.
-pub(in crate::dashboard) async fn create(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn create(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let fields = read(&cx.form).and_then(|fields| match cx.form.text("kind") {
         "confidential" => Ok((fields, false)),
         "public" => Ok((fields, true)),
@@ -316,7 +317,7 @@ pub(in crate::dashboard) async fn create(cx: &Context<'_>, tenant: &Tenant) -> R
 }
 
 /// Changes an app. A new disconnect URL has a secret of its own, which is shown.
-pub(in crate::dashboard) async fn change(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn change(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let app = own_app(cx, tenant).await?;
     let Fields { name, website, redirect_uris, write, disconnect_url } = match read(&cx.form) {
         Ok(fields) => fields,
@@ -376,7 +377,7 @@ fn secrets(cx: &Context<'_>, tenant: &Tenant, new: &Made, title: &str) -> PageRe
 }
 
 /// Replaces the secret, and the old one is taken as well for a while.
-pub(in crate::dashboard) async fn rotate(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn rotate(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let app = own_app(cx, tenant).await?;
     let overlap = chosen_overlap(&cx.form, "Choose how long the old secret is taken.")?;
     let sent = (tenant.id, made::sent(cx)?, app.id, overlap);
@@ -395,12 +396,12 @@ fn back(cx: &Context<'_>, id: AppId, notice: &str) -> PageResponse {
 }
 
 /// Enables an app.
-pub(in crate::dashboard) async fn enable(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn enable(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     set_disabled(cx, tenant, false, "app-enabled").await
 }
 
 /// Disables an app.
-pub(in crate::dashboard) async fn disable(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn disable(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     set_disabled(cx, tenant, true, "app-disabled").await
 }
 
@@ -417,7 +418,7 @@ async fn set_disabled(
 }
 
 /// Deletes an app.
-pub(in crate::dashboard) async fn delete(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn delete(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let app = own_app(cx, tenant).await?;
     cx.svc.apps().delete(app.id).await?;
     Ok(PageResponse::see_other(&cx.url("/developer-apps?notice=app-deleted")))

@@ -9,8 +9,10 @@ use svc_core::values::{EventKind, EventSet, Patch, Text, WebhookUrl};
 use svc_core::webhooks::addresses;
 use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookCreate, WebhookSubscription, WebhookUpdate};
 
-use crate::dashboard::components::{Errors, FormState, copyable, csrf, heading, table};
-use crate::dashboard::context::{Context, Form};
+use crate::dashboard::components::{copyable, heading, table};
+use crate::dashboard::context::Context;
+use crate::dashboard::form::Form;
+use crate::dashboard::forms::{Errors, FormState, csrf};
 use crate::dashboard::layout;
 use crate::dashboard::page_response::{PageError, PageResponse};
 use crate::dashboard::pages::endpoint_options::{self, Options};
@@ -25,13 +27,13 @@ enum Of<'e> {
 }
 
 /// Shows the form of a new endpoint.
-pub(in crate::dashboard) async fn new(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn new(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let state = FormState { values: &Form::of(b"selection=all"), errors: &Errors::default() };
     Ok(form(cx, tenant, Of::New, &state, None))
 }
 
 /// Shows the form of an endpoint that is there.
-pub(in crate::dashboard) async fn edit(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn edit(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let endpoint = cx.svc.account(tenant.id).webhooks().get(cx.id()?).await?;
     if endpoint.grant_id.is_some() {
         return Err(PageError::Refused("This endpoint belongs to an app, which alone changes it.".to_owned()));
@@ -85,12 +87,12 @@ fn form(cx: &Context<'_>, tenant: &Tenant, of: Of<'_>, state: &FormState<'_>, tr
             (endpoint_options::fields(state))
             div.actions {
                 button.primary type="submit" { (action) }
-                @if cx.dashboard.trials.is_some() {
+                @if cx.site.trials.is_some() {
                     button type="submit" formaction=(cx.url(&try_path)) { "Try it" }
                 }
                 a.button href=(cx.url(&back)) { "Cancel" }
             }
-            @if cx.dashboard.trials.is_some() {
+            @if cx.site.trials.is_some() {
                 p.hint { b { "Try it" } " sends one signed test request to the URL now, and shows what comes back. Nothing is saved. \
                     Headers, authentication and the client certificate go to the saved host alone." }
             }
@@ -197,7 +199,7 @@ pub(super) fn made_of(endpoint: &WebhookSubscription) -> Made {
 }
 
 /// Creates an endpoint and shows its secret.
-pub(in crate::dashboard) async fn create(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn create(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let create = async |fields: Fields| {
         let new = WebhookCreate { description: fields.description, ..WebhookCreate::new(fields.url, fields.events) };
         let new = fields.options.unwrap_or_default().create(new);
@@ -218,7 +220,7 @@ pub(in crate::dashboard) async fn create(cx: &Context<'_>, tenant: &Tenant) -> R
 }
 
 /// Changes an endpoint, which must be as the form showed it.
-pub(in crate::dashboard) async fn change(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn change(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let endpoint = cx.svc.account(tenant.id).webhooks().get(cx.id::<SubscriptionId>()?).await?;
     let update = async |fields: Fields| {
         let change = WebhookUpdate {
@@ -308,12 +310,12 @@ fn refused_field(refused: &Error) -> &'static str {
 }
 
 /// Sends a test request to the URL of a form that is not saved yet, and shows the form again with what came back.
-pub(in crate::dashboard) async fn try_new(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn try_new(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     try_form(cx, tenant, Of::New, &cx.form).await
 }
 
 /// Sends a test request to the URL in the form of an endpoint, or else to its own, whether it is enabled or not.
-pub(in crate::dashboard) async fn try_existing(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn try_existing(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let endpoint = cx.svc.account(tenant.id).webhooks().get(cx.id::<SubscriptionId>()?).await?;
     let own = values_of(&endpoint);
     let values = if cx.form.given("selection").is_some() { &cx.form } else { &own };
@@ -321,7 +323,7 @@ pub(in crate::dashboard) async fn try_existing(cx: &Context<'_>, tenant: &Tenant
 }
 
 async fn try_form(cx: &Context<'_>, tenant: &Tenant, of: Of<'_>, values: &Form) -> Result<PageResponse, PageError> {
-    let trials = cx.dashboard.trials.as_ref().ok_or(PageError::NotFound)?;
+    let trials = cx.site.trials.as_ref().ok_or(PageError::NotFound)?;
     let hosts = cx.svc.store().env().webhook_hosts;
     let url = WebhookUrl::parse(values.text("url"));
     let url = match url.and_then(|url| addresses::check_url(&url, hosts).map(|()| url)) {

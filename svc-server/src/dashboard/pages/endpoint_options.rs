@@ -9,8 +9,8 @@ use svc_core::webhooks::options::{
 };
 use svc_core::webhooks::subscriptions::{WebhookCreate, WebhookSubscription, WebhookUpdate};
 
-use crate::dashboard::components::{Errors, FormState};
-use crate::dashboard::context::Form;
+use crate::dashboard::form::Form;
+use crate::dashboard::forms::{Errors, FormState};
 
 /// The field that says that the form has these fields.
 const PRESENT: &str = "options";

@@ -8,7 +8,8 @@ use maud::{Markup, html};
 use svc_core::accounts::tenants::Tenant;
 use svc_core::values::{Date, Timestamp};
 
-use crate::dashboard::context::{Context, Form};
+use crate::dashboard::context::Context;
+use crate::dashboard::form::Form;
 use crate::dashboard::layout;
 use crate::dashboard::page_response::PageError;
 

@@ -11,7 +11,7 @@ use crate::dashboard::layout;
 use crate::dashboard::page_response::{PageError, PageResponse};
 
 /// Lists what was found. What is found alone is shown at once.
-pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let typed = cx.query.text("q");
     let found = match find::parse(typed) {
         Ok(text) => cx.svc.account(tenant.id).find(text).await?,

@@ -11,11 +11,10 @@ use svc_core::values::is_one_line;
 
 use super::made::{self, Made, key_field};
 use super::record_forms::refusal;
-use crate::dashboard::components::{
-    Errors, FormState, Tone, badge, chosen_overlap, confirmed, copyable, csrf, distance, empty, heading,
-    overlap_choice, table, time, time_or,
-};
-use crate::dashboard::context::{Context, Form};
+use crate::dashboard::components::{Tone, badge, copyable, distance, empty, heading, table, time, time_or};
+use crate::dashboard::context::Context;
+use crate::dashboard::form::Form;
+use crate::dashboard::forms::{Errors, FormState, chosen_overlap, confirmed, csrf, overlap_choice};
 use crate::dashboard::layout;
 use crate::dashboard::page_response::{PageError, PageResponse};
 
@@ -29,7 +28,7 @@ const EXPIRIES: [(&str, &str); 5] =
     [("", "Never"), ("30", "30 days"), ("90", "90 days"), ("180", "180 days"), ("365", "1 year")];
 
 /// Lists the keys.
-pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let mut keys = cx.svc.account(tenant.id).keys().list().await?;
     keys.reverse();
     if let Some(before) = cx.query.given("before").and_then(|id| id.parse::<KeyId>().ok()) {
@@ -39,7 +38,7 @@ pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Res
     keys.truncate(PAGE);
     let may_change = cx.may(Role::Owner);
     let create = html! {
-        @if cx.may(Role::Developer) && cx.dashboard.reference.is_some() {
+        @if cx.may(Role::Developer) && cx.site.reference.is_some() {
             a.button href=(cx.url("/reference")) { "Try the API" }
         }
         @if may_change {
@@ -110,7 +109,7 @@ fn row(cx: &Context<'_>, tenant: &Tenant, key: &ApiKey, may_change: bool) -> Mar
 }
 
 /// Shows the form of a new key.
-pub(in crate::dashboard) async fn new(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn new(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let state = FormState { values: &Form::of(b"scopes=write"), errors: &Errors::default() };
     Ok(form(cx, tenant, &state))
 }
@@ -164,7 +163,7 @@ fn read(form: &Form) -> Result<KeyCreate, Errors> {
 }
 
 /// Creates a key and shows its text.
-pub(in crate::dashboard) async fn create(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn create(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     match read(&cx.form) {
         Ok(input) => {
             let sent = (tenant.id, made::sent(cx)?, input);
@@ -212,7 +211,7 @@ fn created(cx: &Context<'_>, tenant: &Tenant, new: &Made) -> PageResponse {
 }
 
 /// Replaces a key, which stays valid for a while.
-pub(in crate::dashboard) async fn rotate(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn rotate(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let overlap = chosen_overlap(&cx.form, "Choose how long the old key stays valid.")?;
     let sent = (tenant.id, made::sent(cx)?, cx.id::<KeyId>()?, overlap);
     let new = cx.svc.store().write("dashboard.rotate_key", sent, async |tx, (tenant, form, id, overlap)| {
@@ -227,7 +226,7 @@ pub(in crate::dashboard) async fn rotate(cx: &Context<'_>, tenant: &Tenant) -> R
 }
 
 /// Revokes a key.
-pub(in crate::dashboard) async fn revoke(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn revoke(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     cx.svc.account(tenant.id).keys().revoke(cx.id::<KeyId>()?).await?;
     Ok(PageResponse::see_other(&cx.url("/keys?notice=key-revoked")))
 }

@@ -1,19 +1,16 @@
 //! The members of an account: a part of its settings, which owners see. And the page on which a person who is a member of
 //! several accounts chooses one.
 
-use http::StatusCode;
 use maud::{Markup, html};
 use svc_core::accounts::members::{Member, MemberId};
 use svc_core::accounts::sessions::Role;
 use svc_core::accounts::tenants::Tenant;
-use svc_core::error::Error;
 use svc_core::values::{Email, TenantId};
 
-use super::settings;
-use crate::dashboard::components::{
-    Errors, FormState, Tone, badge, confirmed, csrf, empty, heading, section, table, time,
-};
-use crate::dashboard::context::{Context, Form};
+use crate::dashboard::components::{Tone, badge, empty, heading, section, table, time};
+use crate::dashboard::context::Context;
+use crate::dashboard::form::Form;
+use crate::dashboard::forms::{FormState, confirmed, csrf};
 use crate::dashboard::layout;
 use crate::dashboard::page_response::{PageError, PageResponse};
 
@@ -31,7 +28,7 @@ pub(super) fn card(cx: &Context<'_>, tenant: &Tenant, members: &[Member], state:
                 h2 { "Members" }
                 p.soft {
                     "Who may sign in to this account with an email address. A change holds from the person's next request on."
-                    @if cx.dashboard.provider_host().is_none() {
+                    @if cx.site.provider_host().is_none() {
                         " This server has no identity provider, so people sign in with links until its operator names one."
                     }
                 }
@@ -85,44 +82,25 @@ pub(super) fn new() -> Form {
     Form::from_fields(vec![("role", Role::Viewer.as_str().to_owned())])
 }
 
-/// Adds a member.
-pub(in crate::dashboard) async fn add(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    let mut errors = Errors::default();
-    let email = Email::parse(cx.form.text("email")).map_err(|issue| format!("The email address {issue}."));
-    let email = errors.take("email", email);
-    let role = errors.take("role", Role::from_text(cx.form.text("role")).ok_or("Choose one of the roles."));
-    if let (Some(email), Some(role)) = (email, role) {
-        match cx.svc.account(tenant.id).members().add(email, role).await {
-            Err(Error::NotAllowed(reason)) => errors.add("email", reason),
-            added => {
-                added?;
-                return Ok(PageResponse::see_other(&cx.url("/settings?notice=member-added")));
-            }
-        }
-    }
-    let state = FormState { values: &cx.form, errors: &errors };
-    Ok(settings::with_new_member(cx, tenant, &state).await?.status(StatusCode::UNPROCESSABLE_ENTITY))
-}
-
 /// Changes the role of a member.
-pub(in crate::dashboard) async fn set_role(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn set_role(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let id = cx.id::<MemberId>()?;
     let role = Role::from_text(cx.form.text("role"));
     let role = role.ok_or_else(|| PageError::Invalid("Choose one of the roles.".to_owned()))?;
     cx.svc.account(tenant.id).members().set_role(id, role).await?;
-    cx.dashboard.check_sessions();
+    cx.site.check_sessions();
     Ok(PageResponse::see_other(&cx.url("/settings?notice=member-changed")))
 }
 
 /// Removes a member.
-pub(in crate::dashboard) async fn remove(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn remove(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     cx.svc.account(tenant.id).members().remove(cx.id::<MemberId>()?).await?;
-    cx.dashboard.check_sessions();
+    cx.site.check_sessions();
     Ok(PageResponse::see_other(&cx.url("/settings?notice=member-removed")))
 }
 
 /// Shows the accounts that the person is a member of.
-pub(in crate::dashboard) async fn accounts(cx: &Context<'_>, email: &Email) -> Result<PageResponse, PageError> {
+pub(crate) async fn accounts(cx: &Context<'_>, email: &Email) -> Result<PageResponse, PageError> {
     let accounts = cx.svc.dashboard().accounts_of(email.clone()).await?;
     let content = html! {
         (heading("Your accounts", "", html! {}))
@@ -155,8 +133,8 @@ pub(in crate::dashboard) async fn accounts(cx: &Context<'_>, email: &Email) -> R
 }
 
 /// Shows another account that the person is a member of.
-pub(in crate::dashboard) async fn choose(cx: &Context<'_>, _: &Email) -> Result<PageResponse, PageError> {
+pub(crate) async fn choose(cx: &Context<'_>, _: &Email) -> Result<PageResponse, PageError> {
     cx.svc.dashboard().choose_account(cx.session.id, cx.id::<TenantId>()?).await?;
-    cx.dashboard.check_sessions();
+    cx.site.check_sessions();
     Ok(PageResponse::see_other(&cx.url("/")))
 }

@@ -22,7 +22,7 @@ const MAX_COUNTED: u32 = 100;
 const MAX_KEYS: usize = 8;
 
 /// Shows the overview.
-pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let account = cx.svc.account(tenant.id);
     let hours = account.deliveries().attempts_by_hour(None).await?;
     let day = webhooks::sum(&hours);
@@ -85,7 +85,7 @@ struct Usage<'k> {
 fn usage<'k>(cx: &Context<'_>, tenant: &Tenant, keys: &'k [ApiKey]) -> Vec<Usage<'k>> {
     let works = |key: &&ApiKey| key.revoked_at.is_none() && key.expires_at.is_none_or(|at| at > cx.now);
     let usage = |key: &'k ApiKey| {
-        let (used, limit) = cx.dashboard.kernel.limits.usage(key.id, &tenant.limits, cx.now)?;
+        let (used, limit) = cx.site.kernel.limits.usage(key.id, &tenant.limits, cx.now)?;
         Some(Usage { key, used, limit })
     };
     let mut usage: Vec<Usage<'k>> = keys.iter().filter(works).filter_map(usage).collect();

@@ -13,12 +13,12 @@ use uuid::Uuid;
 
 use super::record_forms::{KEY, VERSION, amount, make, new_key, refusal};
 use super::records::RecordKind;
-use crate::dashboard::components::{confirmed, csrf, post_button};
 use crate::dashboard::contact_file;
 use crate::dashboard::context::Context;
+use crate::dashboard::forms::{confirmed, csrf, post_button};
 use crate::dashboard::page_response::{PageError, PageResponse};
 
-pub(in crate::dashboard) use super::record_forms::Change;
+pub(crate) use super::record_forms::Change;
 
 /// Returns the button for a new record, for the heading of a list. Nothing for people who may not create one.
 pub(super) fn new_button(cx: &Context<'_>, collection: &str) -> Markup {
@@ -112,7 +112,7 @@ fn erase_form(cx: &Context<'_>, contact: &Contact) -> Markup {
 }
 
 /// Erases the contact in the path.
-pub(in crate::dashboard) async fn erase(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn erase(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let reason =
         cx.form.given("reason").ok_or_else(|| PageError::Invalid("Say why the contact is erased.".to_owned()))?;
     let reason = reason.parse().map_err(|issue| PageError::Invalid(format!("The reason {issue}.")))?;
@@ -121,7 +121,7 @@ pub(in crate::dashboard) async fn erase(cx: &Context<'_>, tenant: &Tenant) -> Re
 }
 
 /// Returns all that is known of the contact in the path, as a file.
-pub(in crate::dashboard) async fn data(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn data(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let id: ContactId = cx.id()?;
     contact_file::respond(&cx.svc, tenant.id, id).await
 }
@@ -207,7 +207,7 @@ fn quote_buttons(cx: &Context<'_>, quote: &Quote, customer: Option<&str>, edit: 
 }
 
 /// Makes a change of the record in the path.
-pub(in crate::dashboard) async fn run<I: FromStr>(
+pub(crate) async fn run<I: FromStr>(
     cx: &Context<'_>,
     tenant: &Tenant,
     change: fn(I) -> Change,
@@ -217,7 +217,7 @@ pub(in crate::dashboard) async fn run<I: FromStr>(
 }
 
 /// Makes a change with an amount of the invoice in the path.
-pub(in crate::dashboard) async fn run_with_amount(
+pub(crate) async fn run_with_amount(
     cx: &Context<'_>,
     tenant: &Tenant,
     change: fn(InvoiceId, Decimal) -> Change,

@@ -13,12 +13,14 @@ use svc_core::error::FieldCode;
 use svc_core::prelude::*;
 use uuid::Uuid;
 
-pub(in crate::dashboard) use self::changes::Change;
+pub(crate) use self::changes::Change;
 pub(super) use self::changes::{KEY, VERSION, make, new_key, once, refusal, submission};
 use self::fields::{Control, Field, FormOf};
 pub(super) use self::input::amount;
-use crate::dashboard::components::{Errors, FormState, capitalized, csrf, heading};
-use crate::dashboard::context::{Context, Form};
+use crate::dashboard::components::{capitalized, heading};
+use crate::dashboard::context::Context;
+use crate::dashboard::form::Form;
+use crate::dashboard::forms::{Errors, FormState, csrf};
 use crate::dashboard::layout;
 use crate::dashboard::page_response::{PageError, PageResponse};
 use crate::dashboard::pages::records::{self, RecordKind};
@@ -55,11 +57,7 @@ struct Shown<'a> {
 }
 
 /// Shows the form of a new record. `?contact=ID` in the address fills its contact in.
-pub(in crate::dashboard) async fn new(
-    cx: &Context<'_>,
-    tenant: &Tenant,
-    kind: RecordKind,
-) -> Result<PageResponse, PageError> {
+pub(crate) async fn new(cx: &Context<'_>, tenant: &Tenant, kind: RecordKind) -> Result<PageResponse, PageError> {
     let contact = match cx.query.given("contact") {
         Some(id) => contact::shown(cx, tenant, id).await?,
         None => String::new(),
@@ -73,22 +71,14 @@ pub(in crate::dashboard) async fn new(
 }
 
 /// Creates a record.
-pub(in crate::dashboard) async fn create(
-    cx: &Context<'_>,
-    tenant: &Tenant,
-    kind: RecordKind,
-) -> Result<PageResponse, PageError> {
+pub(crate) async fn create(cx: &Context<'_>, tenant: &Tenant, kind: RecordKind) -> Result<PageResponse, PageError> {
     let body = input::read(cx, tenant, kind, None).await?;
     let parsed = Change::create(kind, &body.json());
     save(cx, tenant, &Subject { kind, edited: None }, parsed, body.errors).await
 }
 
 /// Shows the form of a record that is edited.
-pub(in crate::dashboard) async fn edit(
-    cx: &Context<'_>,
-    tenant: &Tenant,
-    kind: RecordKind,
-) -> Result<PageResponse, PageError> {
+pub(crate) async fn edit(cx: &Context<'_>, tenant: &Tenant, kind: RecordKind) -> Result<PageResponse, PageError> {
     let id = cx.id()?;
     let record = changes::read(cx.svc.account(tenant.id), kind, id).await?;
     let values = input::shown(cx, tenant, kind, &record).await?;
@@ -102,11 +92,7 @@ pub(in crate::dashboard) async fn edit(
 }
 
 /// Saves a record that was edited.
-pub(in crate::dashboard) async fn update(
-    cx: &Context<'_>,
-    tenant: &Tenant,
-    kind: RecordKind,
-) -> Result<PageResponse, PageError> {
+pub(crate) async fn update(cx: &Context<'_>, tenant: &Tenant, kind: RecordKind) -> Result<PageResponse, PageError> {
     let id = cx.id()?;
     let record = changes::read(cx.svc.account(tenant.id), kind, id).await?;
     let shown = input::shown(cx, tenant, kind, &record).await?;

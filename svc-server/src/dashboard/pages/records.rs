@@ -13,17 +13,17 @@ use svc_core::error::{Error, StoreError};
 use svc_core::prelude::*;
 use uuid::Uuid;
 
-pub(in crate::dashboard) use self::list::list;
-pub(in crate::dashboard) use self::show::show;
+pub(crate) use self::list::list;
+pub(crate) use self::show::show;
 pub(super) use self::values::{ContactNames, FieldValues, is_amount, label, money, name, names_of, short};
 
 /// The memory in which a list of records is made, or a piece of its CSV file, in records: with the fields of each as they are
 /// read, and the page.
-pub(in crate::dashboard) const LISTED: u32 = 50;
+pub(crate) const LISTED: u32 = 50;
 
 /// A kind of record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::dashboard) enum RecordKind {
+pub(crate) enum RecordKind {
     Contact,
     Invoice,
     Quote,
@@ -62,7 +62,7 @@ impl RecordKind {
 }
 
 /// What the pages of a kind of record show.
-pub(in crate::dashboard) struct Kind {
+pub(crate) struct Kind {
     records: RecordKind,
     /// The path of its list, which is its collection in the API.
     collection: &'static str,
@@ -80,7 +80,7 @@ pub(in crate::dashboard) struct Kind {
     fields: &'static [&'static str],
 }
 
-pub(in crate::dashboard) const CONTACTS: Kind = Kind {
+pub(crate) const CONTACTS: Kind = Kind {
     records: RecordKind::Contact,
     collection: "contacts",
     title: "Contacts",
@@ -103,7 +103,7 @@ pub(in crate::dashboard) const CONTACTS: Kind = Kind {
         "updated_at",
     ],
 };
-pub(in crate::dashboard) const INVOICES: Kind = Kind {
+pub(crate) const INVOICES: Kind = Kind {
     records: RecordKind::Invoice,
     collection: "invoices",
     title: "Invoices",
@@ -136,7 +136,7 @@ pub(in crate::dashboard) const INVOICES: Kind = Kind {
         "updated_at",
     ],
 };
-pub(in crate::dashboard) const QUOTES: Kind = Kind {
+pub(crate) const QUOTES: Kind = Kind {
     records: RecordKind::Quote,
     collection: "quotes",
     title: "Quotes",
@@ -165,7 +165,7 @@ pub(in crate::dashboard) const QUOTES: Kind = Kind {
         "updated_at",
     ],
 };
-pub(in crate::dashboard) const BOOKINGS: Kind = Kind {
+pub(crate) const BOOKINGS: Kind = Kind {
     records: RecordKind::Booking,
     collection: "bookings",
     title: "Bookings",
@@ -193,7 +193,7 @@ pub(in crate::dashboard) const BOOKINGS: Kind = Kind {
         "updated_at",
     ],
 };
-pub(in crate::dashboard) const JOBS: Kind = Kind {
+pub(crate) const JOBS: Kind = Kind {
     records: RecordKind::Job,
     collection: "jobs",
     title: "Jobs",

@@ -10,8 +10,9 @@ use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookSubscription};
 
 use super::record_forms::{KEY, new_key, once, refusal, submission};
 use super::{deliveries, filters};
-use crate::dashboard::components::{Tone, badge, csrf, exact_time, facts, heading, number, problem, section, time_or};
+use crate::dashboard::components::{Tone, badge, exact_time, facts, heading, number, section, time_or};
 use crate::dashboard::context::Context;
+use crate::dashboard::forms::{csrf, problem};
 use crate::dashboard::layout;
 use crate::dashboard::page_response::{PageError, PageResponse};
 
@@ -57,7 +58,7 @@ fn matching(
 }
 
 /// Shows how much matches the filter in the query, and asks whether to send it again.
-pub(in crate::dashboard) async fn confirm(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn confirm(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let endpoints = deliveries::list_endpoints(&cx.svc, tenant.id).await?;
     let planned = match matching(cx, &endpoints)? {
         Ok((endpoint, input)) => match cx.svc.account(tenant.id).replays().preview(input).await {
@@ -133,7 +134,7 @@ fn names(statuses: &[DeliveryStatus]) -> String {
 }
 
 /// Starts the replay of all that matches, and shows its progress. A form that is sent twice starts one.
-pub(in crate::dashboard) async fn start(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn start(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let endpoints = deliveries::list_endpoints(&cx.svc, tenant.id).await?;
     let (_, input) = matching(cx, &endpoints)?.map_err(|reason| PageError::Refused(reason.to_owned()))?;
     let sent = (tenant.id, input, submission(cx, &FIELDS).map_err(refusal)?);
@@ -146,7 +147,7 @@ pub(in crate::dashboard) async fn start(cx: &Context<'_>, tenant: &Tenant) -> Re
 }
 
 /// Shows how far a recovery has come.
-pub(in crate::dashboard) async fn progress(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn progress(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let replay = cx.svc.account(tenant.id).replays().get(cx.id::<ReplayId>()?).await?;
     let zone = &tenant.time_zone;
     let state = if replay.broken_off() {

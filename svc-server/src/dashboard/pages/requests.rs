@@ -12,7 +12,7 @@ use svc_core::values::TenantId;
 use uuid::Uuid;
 
 use super::apps::ConnectedApps;
-use super::{events, filters};
+use super::{event_list, filters};
 use crate::dashboard::components::{
     Tone, View, badge, empty, exact_time, facts, heading, isolated, number, section, table, without_bidi_controls,
 };
@@ -56,7 +56,7 @@ fn duration(request: &LoggedRequest) -> String {
 }
 
 /// Who sends requests: the keys of the account, and the apps that may work on it.
-pub(in crate::dashboard) struct Callers {
+pub(crate) struct Callers {
     keys: Vec<ApiKey>,
     apps: ConnectedApps,
 }
@@ -81,11 +81,11 @@ impl Callers {
 
 /// Returns the heading of who sends requests.
 fn sender(cx: &Context<'_>) -> &'static str {
-    if cx.dashboard.has_apps() { "Key or app" } else { "Key" }
+    if cx.site.has_apps() { "Key or app" } else { "Key" }
 }
 
 /// Requests as a live list.
-pub(in crate::dashboard) struct Requests;
+pub(crate) struct Requests;
 
 impl live::List for Requests {
     type Item = LoggedRequest;
@@ -144,13 +144,12 @@ fn filter(cx: &Context<'_>) -> Result<RequestFilter, PageError> {
 }
 
 /// Sends the newest requests as they come.
-pub(in crate::dashboard) async fn live(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    let live = &cx.dashboard.live;
-    live.respond(cx, tenant, &live.requests, (), filter(cx)?)
+pub(crate) async fn live(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+    cx.stream::<Requests>(tenant, (), filter(cx)?)
 }
 
 /// Lists requests.
-pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let account = cx.svc.account(tenant.id);
     let filter = filter(cx)?;
     let is_filtered = FILTERS.iter().any(|name| cx.query.given(name).is_some());
@@ -159,7 +158,7 @@ pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Res
     let view = cx.view(tenant);
     let content = html! {
         (heading("Requests", "The newest 1,000 requests to the API of the last 24 hours, without their bodies.", html! {
-            (live::switch(cx, &format!("/requests/live?{}", cx.query.encoded(&FILTERS)), PAGE, None))
+            (live::switch(&cx.url(&format!("/requests/live?{}", cx.query.encoded(&FILTERS))), PAGE, None))
         }))
         (filters::form(cx, "/requests", filter_fields(cx, &callers)))
         @if requests.is_empty() && !is_filtered {
@@ -193,7 +192,7 @@ fn filter_fields(cx: &Context<'_>, callers: &Callers) -> Markup {
     let apps = callers.apps.names().take(MAX_KEYS);
     let apps = apps.map(|(grant, name)| (grant.to_string(), format!("{} (app)", without_bidi_controls(name))));
     let names = keys.chain(apps);
-    let any_sender = if cx.dashboard.has_apps() { "All keys and apps" } else { "All keys" };
+    let any_sender = if cx.site.has_apps() { "All keys and apps" } else { "All keys" };
     let methods = ["GET", "POST", "PATCH", "DELETE"].map(|method| (method.to_owned(), method.to_owned()));
     let classes = STATUSES.map(|(value, text, _)| (value.to_owned(), text.to_owned()));
     html! {
@@ -207,7 +206,7 @@ fn filter_fields(cx: &Context<'_>, callers: &Callers) -> Markup {
 }
 
 /// Shows a request and the events that it wrote.
-pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let account = cx.svc.account(tenant.id);
     let request = account.requests().get(cx.id::<LoggedRequestId>()?).await?;
     let written = account.requests().events(request.id, MAX_EVENTS).await?;
@@ -229,7 +228,7 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
                 p.soft { "It wrote no events." }
             } @else {
                 (table("Events of the request", &["Event", "Record", "When"], html! {
-                    @for event in written { (events::row(cx, tenant, &event.into())) }
+                    @for event in written { (event_list::row(cx, tenant, &event.into())) }
                 }))
             }
         }))

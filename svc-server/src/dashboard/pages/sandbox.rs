@@ -7,8 +7,9 @@ use svc_core::values::TenantId;
 
 use super::made::{self, Made, key_field};
 use super::record_forms::refusal;
-use crate::dashboard::components::{confirmed, copyable, empty, facts, heading, post_button, section, time};
+use crate::dashboard::components::{copyable, empty, facts, heading, section, time};
 use crate::dashboard::context::Context;
+use crate::dashboard::forms::{confirmed, post_button};
 use crate::dashboard::layout;
 use crate::dashboard::page_response::{PageError, PageResponse};
 
@@ -26,7 +27,7 @@ fn owner(cx: &Context<'_>, shown: &Tenant) -> Result<TenantId, PageError> {
 }
 
 /// Shows the sandbox, or offers to create it.
-pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let sandbox = cx.svc.account(owner(cx, tenant)?).sandbox().find().await?;
     let content = html! {
         (heading("Sandbox", ABOUT, html! {}))
@@ -76,7 +77,7 @@ fn can_switch(cx: &Context<'_>) -> bool {
 }
 
 /// Creates the sandbox, and shows its first key.
-pub(in crate::dashboard) async fn create(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn create(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let sent = (owner(cx, tenant)?, made::sent(cx)?);
     let new = cx.svc.store().write("dashboard.create_sandbox", sent, async |tx, (owner, form)| {
         if let Some(made) = made::before(tx, *owner, form.as_ref()).await? {
@@ -104,30 +105,30 @@ pub(in crate::dashboard) async fn create(cx: &Context<'_>, tenant: &Tenant) -> R
 }
 
 /// Deletes what the sandbox has, and creates the sample records again.
-pub(in crate::dashboard) async fn reset(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn reset(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     cx.svc.account(owner(cx, tenant)?).sandbox().reset().await?;
     Ok(PageResponse::see_other(&cx.url("/settings/sandbox?notice=sandbox-reset")))
 }
 
 /// Deletes the sandbox. Sessions that show it then show the account.
-pub(in crate::dashboard) async fn delete(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn delete(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     cx.svc.account(owner(cx, tenant)?).sandbox().delete().await?;
-    cx.dashboard.check_sessions();
+    cx.site.check_sessions();
     Ok(PageResponse::see_other(&cx.url("/settings/sandbox?notice=sandbox-deleted")))
 }
 
 /// Shows the pages of the sandbox from now on.
-pub(in crate::dashboard) async fn open(cx: &Context<'_>, _: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn open(cx: &Context<'_>, _: &Tenant) -> Result<PageResponse, PageError> {
     cx.svc.dashboard().show_sandbox(cx.session.id, true).await?;
-    cx.dashboard.check_sessions();
+    cx.site.check_sessions();
     Ok(PageResponse::see_other(&cx.url("/")))
 }
 
 /// Shows the pages of the account again.
-pub(in crate::dashboard) async fn leave(cx: &Context<'_>) -> Result<PageResponse, PageError> {
+pub(crate) async fn leave(cx: &Context<'_>) -> Result<PageResponse, PageError> {
     if cx.session.tenant_id.is_some() && cx.session.viewed_tenant_id.is_some() {
         cx.svc.dashboard().show_sandbox(cx.session.id, false).await?;
-        cx.dashboard.check_sessions();
+        cx.site.check_sessions();
     }
     Ok(PageResponse::see_other(&cx.url("/")))
 }

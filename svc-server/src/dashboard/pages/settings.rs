@@ -5,23 +5,24 @@ use maud::{Markup, html};
 use svc_core::accounts::limits::CappedCollection;
 use svc_core::accounts::sessions::{Role, Session, SessionId};
 use svc_core::accounts::tenants::Tenant;
+use svc_core::error::Error;
 use svc_core::values::{Currency, Email, Text, TimeZone};
 
 use super::{members, sign_in};
-use crate::dashboard::components::{
-    Errors, FormState, Tone, badge, confirmed, csrf, distance, facts, heading, section, table, time,
-};
-use crate::dashboard::context::{Context, Form};
+use crate::dashboard::components::{Tone, badge, distance, facts, heading, section, table, time};
+use crate::dashboard::context::Context;
+use crate::dashboard::form::Form;
+use crate::dashboard::forms::{Errors, FormState, confirmed, csrf};
 use crate::dashboard::layout;
 use crate::dashboard::page_response::{PageError, PageResponse};
 
 /// Shows the settings.
-pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     with_new_member(cx, tenant, &FormState { values: &members::new(), errors: &Errors::default() }).await
 }
 
 /// Shows the settings with the form of a new member in this state.
-pub(super) async fn with_new_member(
+async fn with_new_member(
     cx: &Context<'_>,
     tenant: &Tenant,
     new_member: &FormState<'_>,
@@ -155,7 +156,7 @@ fn role(session: &Session) -> &'static str {
 }
 
 /// Changes the settings.
-pub(in crate::dashboard) async fn save(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn save(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let mut errors = Errors::default();
     let name = match cx.form.given("name") {
         None => Err("The name must not be empty.".to_owned()),
@@ -182,20 +183,36 @@ pub(in crate::dashboard) async fn save(cx: &Context<'_>, tenant: &Tenant) -> Res
     Ok(PageResponse::see_other(&cx.url("/settings?notice=saved")))
 }
 
+/// Adds a member.
+pub(crate) async fn add_member(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+    let mut errors = Errors::default();
+    let email = Email::parse(cx.form.text("email")).map_err(|issue| format!("The email address {issue}."));
+    let email = errors.take("email", email);
+    let role = errors.take("role", Role::from_text(cx.form.text("role")).ok_or("Choose one of the roles."));
+    if let (Some(email), Some(role)) = (email, role) {
+        match cx.svc.account(tenant.id).members().add(email, role).await {
+            Err(Error::NotAllowed(reason)) => errors.add("email", reason),
+            added => {
+                added?;
+                return Ok(PageResponse::see_other(&cx.url("/settings?notice=member-added")));
+            }
+        }
+    }
+    let state = FormState { values: &cx.form, errors: &errors };
+    Ok(with_new_member(cx, tenant, &state).await?.status(StatusCode::UNPROCESSABLE_ENTITY))
+}
+
 /// Revokes a session of the account.
-pub(in crate::dashboard) async fn revoke_session(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn revoke_session(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     cx.svc.dashboard().revoke(Some(tenant.id), cx.id::<SessionId>()?).await?;
-    cx.dashboard.check_sessions();
+    cx.site.check_sessions();
     Ok(PageResponse::see_other(&cx.url("/settings?notice=session-revoked")))
 }
 
 /// Ends all sessions of the member who asks that show the account.
-pub(in crate::dashboard) async fn sign_out_everywhere(
-    cx: &Context<'_>,
-    email: &Email,
-) -> Result<PageResponse, PageError> {
+pub(crate) async fn sign_out_everywhere(cx: &Context<'_>, email: &Email) -> Result<PageResponse, PageError> {
     let Some(tenant) = cx.session.tenant_id else { return Ok(PageResponse::see_other(&cx.url("/switch"))) };
     cx.svc.dashboard().sign_out_everywhere(tenant, email.clone()).await?;
-    cx.dashboard.check_sessions();
+    cx.site.check_sessions();
     Ok(sign_in::signed_out(cx))
 }

@@ -24,7 +24,7 @@ const WAITING: [(DeliveryStatus, &str, &str); 3] = [
 ];
 
 /// Shows the state of the service.
-pub(in crate::dashboard) async fn show(cx: &Context<'_>) -> Result<PageResponse, PageError> {
+pub(crate) async fn show(cx: &Context<'_>) -> Result<PageResponse, PageError> {
     let mut waiting = Vec::new();
     for (status, name, meaning) in WAITING {
         waiting.push((name, meaning, cx.svc.dashboard().backlog(status).await?));
@@ -106,8 +106,8 @@ fn node(cx: &Context<'_>) -> Markup {
 }
 
 /// Revokes a session of an operator.
-pub(in crate::dashboard) async fn revoke_session(cx: &Context<'_>) -> Result<PageResponse, PageError> {
+pub(crate) async fn revoke_session(cx: &Context<'_>) -> Result<PageResponse, PageError> {
     cx.svc.dashboard().revoke(None, cx.id::<SessionId>()?).await?;
-    cx.dashboard.check_sessions();
+    cx.site.check_sessions();
     Ok(PageResponse::see_other(&cx.url("/system?notice=session-revoked")))
 }

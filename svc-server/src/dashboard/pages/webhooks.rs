@@ -18,10 +18,10 @@ use super::record_forms::refusal;
 use super::{deliveries, filters};
 use crate::dashboard::chart::{Column, Series, Span, bars, spans};
 use crate::dashboard::components::{
-    Tone, badge, chosen_overlap, confirmed, csrf, empty, exact_time, facts, figure, heading, number, overlap_choice,
-    post_button, problem, section, table, time_or,
+    Tone, badge, empty, exact_time, facts, figure, heading, number, section, table, time_or,
 };
 use crate::dashboard::context::Context;
+use crate::dashboard::forms::{chosen_overlap, confirmed, csrf, overlap_choice, post_button, problem};
 use crate::dashboard::layout;
 use crate::dashboard::page_response::{PageError, PageResponse};
 
@@ -67,7 +67,7 @@ fn milliseconds(duration: Option<u32>) -> String {
 }
 
 /// Lists the endpoints.
-pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let account = cx.svc.account(tenant.id);
     let mut endpoints = Vec::new();
     for endpoint in deliveries::list_endpoints(&cx.svc, tenant.id).await? {
@@ -127,7 +127,7 @@ fn kinds(events: &EventSet) -> String {
 }
 
 /// Shows an endpoint.
-pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let account = cx.svc.account(tenant.id);
     let endpoint = account.webhooks().get(cx.id::<SubscriptionId>()?).await?;
     let hours = account.deliveries().attempts_by_hour(Some(endpoint.id)).await?;
@@ -303,7 +303,7 @@ fn actions(cx: &Context<'_>, endpoint: &WebhookSubscription, backlog: &Backlog) 
         } @else {
             (button("enable", "Enable", "primary"))
         }
-        @if cx.dashboard.trials.is_some() { (button("try", "Try it", "")) }
+        @if cx.site.trials.is_some() { (button("try", "Try it", "")) }
         @if is_own { a.button href=(cx.url(&path("edit"))) { "Edit" } }
         @if !is_own {
         } @else if endpoint.previous_until.is_some_and(|until| until > cx.now) {
@@ -343,13 +343,13 @@ fn back(cx: &Context<'_>, id: SubscriptionId, notice: &str) -> PageResponse {
 }
 
 /// Sends a test event, and shows its delivery.
-pub(in crate::dashboard) async fn test(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn test(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let sent = cx.svc.account(tenant.id).webhooks().send_test(cx.id::<SubscriptionId>()?, None).await?;
     Ok(PageResponse::see_other(&cx.url(&format!("/deliveries/{}?notice=test-sent", sent.id))))
 }
 
 /// Replaces the secret, which signs as well for a while.
-pub(in crate::dashboard) async fn rotate(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn rotate(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let overlap = chosen_overlap(&cx.form, "Choose how long the old secret signs as well.")?;
     let sent = (tenant.id, made::sent(cx)?, cx.id::<SubscriptionId>()?, overlap);
     let new = cx.svc.store().write("dashboard.rotate_endpoint", sent, async |tx, (tenant, form, id, overlap)| {
@@ -363,21 +363,18 @@ pub(in crate::dashboard) async fn rotate(cx: &Context<'_>, tenant: &Tenant) -> R
 }
 
 /// Ends the overlap of a rotation.
-pub(in crate::dashboard) async fn finish_rotation(
-    cx: &Context<'_>,
-    tenant: &Tenant,
-) -> Result<PageResponse, PageError> {
+pub(crate) async fn finish_rotation(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let endpoint = cx.svc.account(tenant.id).webhooks().finish_rotation(cx.id::<SubscriptionId>()?).await?;
     Ok(back(cx, endpoint.id, "rotation-finished"))
 }
 
 /// Enables an endpoint, also after a pause.
-pub(in crate::dashboard) async fn enable(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn enable(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     set_enabled(cx, tenant, true, "endpoint-enabled").await
 }
 
 /// Disables an endpoint.
-pub(in crate::dashboard) async fn disable(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn disable(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     set_enabled(cx, tenant, false, "endpoint-disabled").await
 }
 
@@ -393,13 +390,13 @@ async fn set_enabled(
 }
 
 /// Deletes an endpoint.
-pub(in crate::dashboard) async fn delete(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn delete(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     cx.svc.account(tenant.id).webhooks().delete(cx.id::<SubscriptionId>()?).await?;
     Ok(PageResponse::see_other(&cx.url("/webhooks?notice=endpoint-deleted")))
 }
 
 /// Starts a recovery, and shows its progress.
-pub(in crate::dashboard) async fn recover(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn recover(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let endpoint = cx.svc.account(tenant.id).webhooks().get(cx.id::<SubscriptionId>()?).await?;
     let since = filters::begins(cx, cx.form.text("within"))?.unwrap_or(endpoint.created_at);
     let input = ReplayCreate { missed: cx.form.text("missed") == "on", ..ReplayCreate::new(endpoint.id, since) };

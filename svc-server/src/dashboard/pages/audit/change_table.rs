@@ -21,7 +21,7 @@ use crate::dashboard::pages::records::{ContactNames, is_amount, kind_of, label, 
 const MAX_VALUE: usize = 80;
 
 /// What it takes to show changes.
-pub(in crate::dashboard::pages) struct ChangeTable<'a> {
+pub(crate) struct ChangeTable<'a> {
     cx: &'a Context<'a>,
     tenant: &'a Tenant,
     texts: ChangeTexts,
@@ -115,11 +115,7 @@ impl ChangeTexts {
 
 impl<'a> ChangeTable<'a> {
     /// Looks up the names of who made changes and of contacts, and the requests.
-    pub(in crate::dashboard::pages) async fn new(
-        cx: &'a Context<'a>,
-        tenant: &'a Tenant,
-        changes: &[Change],
-    ) -> Result<Self, Error> {
+    pub(crate) async fn new(cx: &'a Context<'a>, tenant: &'a Tenant, changes: &[Change]) -> Result<Self, Error> {
         let texts = ChangeTexts::new(&cx.svc, tenant, changes).await?;
         let may_be_logged = |change: &Change| {
             let is_request = ["key:", "app:"].iter().any(|prefix| change.entry.actor.starts_with(prefix));
@@ -139,7 +135,7 @@ impl<'a> ChangeTable<'a> {
     }
 
     /// Returns the table.
-    pub(in crate::dashboard::pages) fn render(&self, changes: &[Change]) -> Markup {
+    pub(crate) fn render(&self, changes: &[Change]) -> Markup {
         table(
             "Changes",
             &["Change", "What changed", "Who", "What came of it", "When"],
@@ -169,8 +165,8 @@ impl<'a> ChangeTable<'a> {
             ("webhook", _) => Some(format!("/webhooks/{id}")),
             ("delivery", _) => Some(format!("/deliveries/{id}")),
             ("key", _) => Some(format!("/keys#key-{id}")),
-            ("grant", _) if self.cx.dashboard.has_apps() => Some(format!("/apps#grant-{id}")),
-            ("app", _) if self.cx.dashboard.has_apps() => Some(format!("/developer-apps/{id}")),
+            ("grant", _) if self.cx.site.has_apps() => Some(format!("/apps#grant-{id}")),
+            ("app", _) if self.cx.site.has_apps() => Some(format!("/developer-apps/{id}")),
             _ => None,
         };
         let name = html! {

@@ -15,13 +15,13 @@ use crate::dashboard::page_response::PageError;
 use crate::dashboard::pages::records::RecordKind;
 
 /// The name of the field with the key of a form.
-pub(in crate::dashboard::pages) const KEY: &str = "key";
+pub(crate) const KEY: &str = "key";
 /// The name of the field that says which version of the record the page showed.
-pub(in crate::dashboard::pages) const VERSION: &str = "version";
+pub(crate) const VERSION: &str = "version";
 
 /// A change of a record.
 #[derive(Clone, Debug)]
-pub(in crate::dashboard) enum Change {
+pub(crate) enum Change {
     CreateContact(ContactCreate),
     CreateInvoice(InvoiceCreate),
     CreateQuote(QuoteCreate),
@@ -177,12 +177,7 @@ struct Sent {
 ///
 /// [`Error::IdempotencyKeyReused`] if the form was sent before with other values, [`Error::PreconditionFailed`] if the record
 /// is not in the version that the page showed, and those of the change.
-pub(in crate::dashboard::pages) async fn make(
-    cx: &Context<'_>,
-    tenant: TenantId,
-    change: Change,
-    fields: &[&str],
-) -> Result<String, Error> {
+pub(crate) async fn make(cx: &Context<'_>, tenant: TenantId, change: Change, fields: &[&str]) -> Result<String, Error> {
     let sent =
         Sent { tenant, change, form: submission(cx, fields)?, version: cx.form.given(VERSION).map(str::to_owned) };
     let made = cx.svc.transaction("dashboard.change_record", sent, async |tx, sent| {
@@ -205,7 +200,7 @@ pub(in crate::dashboard::pages) async fn make(
 /// # Errors
 ///
 /// [`Error::Validation`] if the key is none that a page made.
-pub(in crate::dashboard::pages) fn submission(cx: &Context<'_>, fields: &[&str]) -> Result<Option<Submission>, Error> {
+pub(crate) fn submission(cx: &Context<'_>, fields: &[&str]) -> Result<Option<Submission>, Error> {
     let fields = cx.form.encoded(fields);
     let form = cx.form.given(KEY).map(|key| Submission::new(key, cx.path, fields.as_bytes()));
     form.transpose().map_err(|issue| issue.on(KEY))
@@ -217,7 +212,7 @@ pub(in crate::dashboard::pages) fn submission(cx: &Context<'_>, fields: &[&str])
 /// # Errors
 ///
 /// [`Error::IdempotencyKeyReused`] if the form was sent before with other values, and those of the change.
-pub(in crate::dashboard::pages) async fn once(
+pub(crate) async fn once(
     account: Account<'_>,
     form: Option<&Submission>,
     change: impl Future<Output = Result<String, Error>> + Send,
@@ -232,12 +227,12 @@ pub(in crate::dashboard::pages) async fn once(
 }
 
 /// Returns a new random key for a form.
-pub(in crate::dashboard::pages) fn new_key(cx: &Context<'_>) -> String {
+pub(crate) fn new_key(cx: &Context<'_>) -> String {
     hex::encode(cx.svc.store().env().bytes::<16>())
 }
 
 /// Returns what a person reads about a refused change.
-pub(in crate::dashboard::pages) fn refusal(error: Error) -> PageError {
+pub(crate) fn refusal(error: Error) -> PageError {
     match error {
         Error::PreconditionFailed => PageError::Refused(
             "It was changed after this page was loaded, so nothing was done. The page shows it as it is now: check it, \

@@ -6,8 +6,9 @@ use svc_core::prelude::*;
 
 use super::contact;
 use super::fields::{Control, Field, FormOf};
-use crate::dashboard::components::Errors;
-use crate::dashboard::context::{Context, Form};
+use crate::dashboard::context::Context;
+use crate::dashboard::form::Form;
+use crate::dashboard::forms::Errors;
 use crate::dashboard::pages::records::RecordKind;
 
 /// What was typed, as the API takes it.
@@ -91,7 +92,7 @@ async fn json(cx: &Context<'_>, tenant: &Tenant, field: &Field, text: &str) -> R
 }
 
 /// Reads an amount of money, or says what is wrong with it.
-pub(in crate::dashboard::pages) fn amount(text: &str) -> Result<Decimal, String> {
+pub(crate) fn amount(text: &str) -> Result<Decimal, String> {
     // An exponent is a slip of the finger here.
     match Decimal::parse(text) {
         Ok(amount) if !text.contains(['e', 'E']) => Ok(amount),

@@ -29,11 +29,7 @@ const CSV_PIECE: u32 = 50;
 const FILTERS: [&str; 6] = ["status", "contact", "search", "within", "since", "until"];
 
 /// Lists the records, or finds some.
-pub(in crate::dashboard) async fn list(
-    cx: &Context<'_>,
-    tenant: &Tenant,
-    kind: &Kind,
-) -> Result<PageResponse, PageError> {
+pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant, kind: &Kind) -> Result<PageResponse, PageError> {
     let search = cx.query.text("search");
     let path = format!("/{}", kind.collection);
     if let Ok(id) = search.parse::<Uuid>() {

@@ -29,11 +29,7 @@ const OF_CONTACT: u32 = 10;
 const PAYMENTS: u32 = 100;
 
 /// Shows one record with its history.
-pub(in crate::dashboard) async fn show(
-    cx: &Context<'_>,
-    tenant: &Tenant,
-    kind: &Kind,
-) -> Result<PageResponse, PageError> {
+pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant, kind: &Kind) -> Result<PageResponse, PageError> {
     let id: Uuid = cx.id()?;
     let account = cx.svc.account(tenant.id);
     let record = get(account, kind, id).await?;

@@ -17,24 +17,24 @@ use crate::dashboard::context::Context;
 const MAX_TEXT: usize = 120;
 
 /// What it takes to show fields of records.
-pub(in crate::dashboard::pages) struct FieldValues<'a> {
+pub(crate) struct FieldValues<'a> {
     cx: &'a Context<'a>,
     tenant: &'a Tenant,
     names: ContactNames,
 }
 
 /// What contacts are called.
-pub(in crate::dashboard::pages) struct ContactNames(BTreeMap<ContactId, String>);
+pub(crate) struct ContactNames(BTreeMap<ContactId, String>);
 
 impl ContactNames {
     /// Returns what the contact is called whose id this is.
-    pub(in crate::dashboard::pages) fn get(&self, id: &str) -> Option<&str> {
+    pub(crate) fn get(&self, id: &str) -> Option<&str> {
         id.parse().ok().and_then(|id: ContactId| self.0.get(&id)).map(String::as_str)
     }
 }
 
 /// Looks up the names of contacts. Texts that are no ids are left out.
-pub(in crate::dashboard::pages) async fn names_of(
+pub(crate) async fn names_of(
     svc: &Svc,
     tenant: TenantId,
     contacts: impl Iterator<Item = &str>,
@@ -50,7 +50,7 @@ pub(in crate::dashboard::pages) async fn names_of(
 
 impl<'a> FieldValues<'a> {
     /// Looks up the names of contacts.
-    pub(in crate::dashboard::pages) async fn new(
+    pub(crate) async fn new(
         cx: &'a Context<'a>,
         tenant: &'a Tenant,
         contacts: impl Iterator<Item = &str>,
@@ -68,7 +68,7 @@ impl<'a> FieldValues<'a> {
     }
 
     /// Returns what the contact is called whose id this is.
-    pub(in crate::dashboard::pages) fn contact(&self, id: &str) -> Option<&str> {
+    pub(crate) fn contact(&self, id: &str) -> Option<&str> {
         self.names.get(id)
     }
 
@@ -99,13 +99,13 @@ impl<'a> FieldValues<'a> {
 }
 
 /// Returns whether a field holds an amount of money.
-pub(in crate::dashboard::pages) fn is_amount(field: &str) -> bool {
+pub(crate) fn is_amount(field: &str) -> bool {
     matches!(field, "total" | "amount_paid" | "outstanding" | "estimated_total" | "actual_total" | "refunded_amount")
 }
 
 /// Returns an amount in the currency of a record with all of its decimals, such as `AUD 15,680.00`. Jobs have amounts
 /// without a currency.
-pub(in crate::dashboard::pages) fn money(record: &Map<String, Value>, amount: &Value) -> String {
+pub(crate) fn money(record: &Map<String, Value>, amount: &Value) -> String {
     let digits = amount.to_string();
     let currency = Currency::from_stored(text(record, "currency"));
     let scale = currency.map_or(JOB_SCALE, Currency::scale);
@@ -117,7 +117,7 @@ pub(in crate::dashboard::pages) fn money(record: &Map<String, Value>, amount: &V
 }
 
 /// Returns what people call a record.
-pub(in crate::dashboard::pages) fn name(kind: &Kind, record: &Map<String, Value>) -> String {
+pub(crate) fn name(kind: &Kind, record: &Map<String, Value>) -> String {
     let fields: &[&str] = match kind.records {
         RecordKind::Contact => &["first_name", "last_name"],
         RecordKind::Invoice => &["invoice_number"],
@@ -141,7 +141,7 @@ pub(super) fn text<'r>(record: &'r Map<String, Value>, field: &str) -> &'r str {
 }
 
 /// Returns the beginning of a long text.
-pub(in crate::dashboard::pages) fn short(text: &str) -> String {
+pub(crate) fn short(text: &str) -> String {
     match text.char_indices().nth(MAX_TEXT) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
@@ -154,7 +154,7 @@ pub(super) fn words(name: &str) -> String {
 }
 
 /// Returns the name of a field for people.
-pub(in crate::dashboard::pages) fn label(field: &str) -> String {
+pub(crate) fn label(field: &str) -> String {
     let name = match field {
         "contact_id" => "contact",
         "quote_id" => "quote",
