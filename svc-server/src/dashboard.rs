@@ -48,6 +48,7 @@ mod pages;
 mod published;
 pub mod routes;
 mod site;
+mod submissions;
 mod trials;
 
 pub use self::identity::{Identify, Identity};
@@ -75,6 +76,7 @@ use self::page_response::{PageError, PageResponse};
 use self::published::PublishedApps;
 use self::routes::{Handler, Page, Router};
 use self::site::{PATH, Site};
+use self::submissions::change;
 use self::trials::Trials;
 use crate::kernel::Kernel;
 use crate::kernel::body::MAX_FORM;
@@ -385,7 +387,7 @@ async fn run(cx: &Context<'_>, page: &Page) -> Result<PageResponse, PageError> {
         Handler::Operator(run) if session.is_operator() => run(cx).await,
         // Others cannot tell which pages operators have.
         Handler::Operator(_) => Err(PageError::NotFound),
-        Handler::Account(least, run) | Handler::Stream(least, run) => {
+        Handler::Account(least, _) | Handler::Stream(least, _) | Handler::Change(least, ..) => {
             let Some((tenant, role)) = session.account() else {
                 let accounts = if session.is_operator() { "/accounts" } else { "/switch" };
                 return Ok(PageResponse::see_other(&cx.url(accounts)));
@@ -398,7 +400,11 @@ async fn run(cx: &Context<'_>, page: &Page) -> Result<PageResponse, PageError> {
             if let Some(owner) = tenant.sandbox_of {
                 let _ = cx.sandbox_of.set(cx.svc.accounts().get(owner).await?.name);
             }
-            run(cx, &tenant).await
+            match page.handler {
+                Handler::Account(_, run) | Handler::Stream(_, run) => run(cx, &tenant).await,
+                Handler::Change(_, operation, body, next) => change(cx, tenant.id, operation, body, next).await,
+                _ => Err(PageError::NotFound),
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The parts of forms.
 
+use std::fmt::Display;
 use std::time::Duration;
 
 use maud::{Markup, html};
@@ -8,9 +9,71 @@ use super::context::Context;
 use super::form::Form;
 use super::page_response::PageError;
 
+/// The name of the field with the key of a form.
+pub(super) const KEY: &str = "key";
+/// The name of the field that says which version of a record the page showed.
+pub(super) const VERSION: &str = "version";
+
 /// Returns the hidden field that each form of a session needs.
 pub(super) fn csrf(cx: &Context<'_>) -> Markup {
     html! { input type="hidden" name="csrf" value=(cx.csrf); }
+}
+
+/// Returns a new random key for a form.
+fn new_key(cx: &Context<'_>) -> String {
+    hex::encode(cx.svc.store().env().bytes::<16>())
+}
+
+/// Returns the field with a new key for a form.
+pub(super) fn key_field(cx: &Context<'_>) -> Markup {
+    html! { input type="hidden" name=(KEY) value=(new_key(cx)); }
+}
+
+/// Returns the field with the version of what a form changes, so that it changes nothing else.
+pub(super) fn version_field(version: impl Display) -> Markup {
+    html! { input type="hidden" name=(VERSION) value=(version); }
+}
+
+/// Returns the hidden fields of a form that changes something: the token of the session, a key by which a form that is sent twice
+/// changes once, and the version of what it changes, if it has one. One that was sent with these values and is shown again keeps
+/// its key and its version.
+pub(super) fn hidden(cx: &Context<'_>, values: &Form, version: &str) -> Markup {
+    let key = values.given(KEY).map_or_else(|| new_key(cx), str::to_owned);
+    let version = values.given(VERSION).unwrap_or(version);
+    html! {
+        (csrf(cx))
+        input type="hidden" name=(KEY) value=(key);
+        @if !version.is_empty() { (version_field(version)) }
+    }
+}
+
+/// A form that fills a card.
+pub(super) struct EditForm<'a> {
+    pub(super) path: &'a str,
+    /// What stands above the fields.
+    pub(super) top: Markup,
+    /// The version of what it changes. Empty for something new.
+    pub(super) version: &'a str,
+    pub(super) fields: Markup,
+    /// The text of the button that sends it.
+    pub(super) action: &'a str,
+    /// The other buttons.
+    pub(super) others: Markup,
+}
+
+/// Returns a form that shows these values.
+pub(super) fn edit_form(cx: &Context<'_>, values: &Form, form: EditForm<'_>) -> Markup {
+    html! {
+        form.card.fields method="post" action=(cx.url(form.path)) {
+            (form.top)
+            (hidden(cx, values, form.version))
+            (form.fields)
+            div.actions {
+                button.primary type="submit" { (form.action) }
+                (form.others)
+            }
+        }
+    }
 }
 
 /// Returns why the form that was sent to `path` was refused, if it was.
@@ -27,6 +90,7 @@ pub(super) fn post_button(cx: &Context<'_>, path: &str, class: &str, fields: Mar
         form method="post" action=(cx.url(path)) {
             (csrf(cx))
             (problem(cx, path))
+            (key_field(cx))
             (fields)
             button class=[(!class.is_empty()).then_some(class)] type="submit" { (action) }
         }
@@ -73,6 +137,7 @@ pub(super) fn confirmed(
                 (csrf(cx))
                 @if let Some(reason) = problem { p.error role="alert" { (reason) } }
                 p { (question) }
+                (key_field(cx))
                 (fields)
                 button.danger type="submit" { (action) }
             }
@@ -91,7 +156,7 @@ impl Errors {
     }
 
     /// Keeps the value of a field that could be read, or adds its error.
-    pub(super) fn take<T>(&mut self, field: &'static str, result: Result<T, impl std::fmt::Display>) -> Option<T> {
+    pub(super) fn take<T>(&mut self, field: &'static str, result: Result<T, impl Display>) -> Option<T> {
         result.map_err(|error| self.add(field, error.to_string())).ok()
     }
 

@@ -158,9 +158,3 @@ fn disconnect_button(cx: &Context<'_>, grant: &Grant, app: &App, webhooks: usize
         &format!("Disconnect {name}"),
     )
 }
-
-/// Ends the access of an app.
-pub(crate) async fn disconnect(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    cx.svc.account(tenant.id).grants().revoke(cx.id::<GrantId>()?).await?;
-    Ok(PageResponse::see_other(&cx.url("/apps?notice=app-disconnected")))
-}

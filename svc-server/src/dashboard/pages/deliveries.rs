@@ -12,16 +12,19 @@ use svc_core::resources::NoFilter;
 use svc_core::store::DeliveryFilter;
 use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::deliveries::{Delivery, DeliveryId, DeliveryStatus};
+use svc_core::webhooks::replays;
 use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookSubscription};
 use uuid::Uuid;
 
 use super::filters;
 use crate::dashboard::components::{Tone, View, badge, empty, heading, number, table};
 use crate::dashboard::context::Context;
-use crate::dashboard::forms::{csrf, problem};
+use crate::dashboard::form::Form;
+use crate::dashboard::forms::{hidden, problem};
 use crate::dashboard::layout;
 use crate::dashboard::live::{self, List as _};
 use crate::dashboard::page_response::{PageError, PageResponse};
+use crate::dashboard::submissions::{refusal, submit};
 
 const PAGE: u32 = 50;
 const MAX_ENDPOINTS: usize = 100;
@@ -244,7 +247,7 @@ fn replay_actions(cx: &Context<'_>) -> Markup {
     html! {
         a.button href=(cx.url(&format!("/deliveries?{query}&select=all"))) data-select-all=(SELECTION) { "Select all" }
         form id=(SELECTION) method="post" action=(cx.url(&format!("/deliveries/replay?{query}"))) {
-            (csrf(cx))
+            (hidden(cx, &Form::default(), ""))
             (problem(cx, "/deliveries/replay"))
             button type="submit" { "Send selected again" }
         }
@@ -313,9 +316,13 @@ pub(crate) async fn replay_selected(cx: &Context<'_>, tenant: &Tenant) -> Result
             )));
         }
     }
-    for id in ids {
-        cx.svc.account(tenant.id).deliveries().replay(id).await?;
-    }
+    let replayed = submit(cx, tenant.id, "svc.deliveries.replay", ids, async |tx, form| {
+        for id in &form.input {
+            replays::replay_delivery(tx, form.tenant, *id).await?;
+        }
+        Ok(())
+    });
+    replayed.await.map_err(refusal)?;
     let query = cx.query.encoded(&PARAMETERS);
     Ok(PageResponse::see_other(&cx.url(&format!("/deliveries?{query}&notice=replayed"))))
 }

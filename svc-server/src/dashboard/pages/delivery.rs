@@ -7,6 +7,7 @@ use svc_core::error::Error;
 use svc_core::requests::RequestFilter;
 use svc_core::values::Patch;
 use svc_core::webhooks::deliveries::{AttemptLog, Delivery, DeliveryId};
+use svc_core::webhooks::replays;
 use svc_core::webhooks::subscriptions::{WebhookSubscription, WebhookUpdate};
 
 use super::deliveries::outcome;
@@ -16,6 +17,7 @@ use crate::dashboard::components::{Tone, badge, exact_time, facts, heading, numb
 use crate::dashboard::context::Context;
 use crate::dashboard::forms::post_button;
 use crate::dashboard::page_response::{PageError, PageResponse};
+use crate::dashboard::submissions::{refusal, submit};
 use crate::dashboard::{json, layout};
 
 /// Shows a delivery with one of its attempts.
@@ -187,6 +189,9 @@ pub(crate) async fn replay(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResp
         let change = WebhookUpdate { enabled: Patch::Set(true), ..WebhookUpdate::default() };
         account.webhooks().update(endpoint, change).await?;
     }
-    let delivery = account.deliveries().replay(id).await?;
-    Ok(PageResponse::see_other(&cx.url(&format!("/deliveries/{}?notice=replayed", delivery.id))))
+    let replayed = submit(cx, tenant.id, "svc.deliveries.replay", id, async |tx, form| {
+        replays::replay_delivery(tx, form.tenant, form.input).await.map(drop)
+    });
+    replayed.await.map_err(refusal)?;
+    Ok(PageResponse::see_other(&cx.url(&format!("/deliveries/{id}?notice=replayed"))))
 }

@@ -11,16 +11,18 @@ use svc_core::oauth;
 use svc_core::values::{RedirectUri, Text, WebhookUrl};
 
 use super::apps::{scopes_in_words, website_host};
-use super::made::{self, Made, key_field, version_field};
-use super::record_forms::refusal;
+use super::new_secrets::{NewSecrets, text_of};
 use crate::dashboard::components::{
     Tone, badge, copyable, empty, exact_time, facts, heading, isolated, section, table, time, without_bidi_controls,
 };
 use crate::dashboard::context::Context;
 use crate::dashboard::form::Form;
-use crate::dashboard::forms::{Errors, FormState, chosen_overlap, confirmed, csrf, overlap_choice, post_button};
+use crate::dashboard::forms::{
+    EditForm, Errors, FormState, chosen_overlap, confirmed, edit_form, overlap_choice, post_button,
+};
 use crate::dashboard::layout;
 use crate::dashboard::page_response::{PageError, PageResponse};
+use crate::dashboard::submissions::{refusal, submit};
 
 /// Returns the app in the path, if it belongs to the account.
 async fn own_app(cx: &Context<'_>, tenant: &Tenant) -> Result<App, PageError> {
@@ -123,7 +125,7 @@ fn actions(cx: &Context<'_>, app: &App) -> Markup {
         a.button href=(cx.url(&path("edit"))) { "Edit" }
         @if app.confidential {
             (confirmed(cx, "Rotate secret", &format!("{name} gets a new secret. The old one is taken as well meanwhile, for:"),
-                &path("rotate"), html! { (key_field(cx)) (overlap_choice("How long the old secret is taken")) }, "Create new secret"))
+                &path("rotate"), overlap_choice("How long the old secret is taken"), "Create new secret"))
         }
         @if app.disabled_at.is_some() {
             (post_button(cx, &path("enable"), "primary", html! {}, "Enable"))
@@ -165,16 +167,14 @@ fn form(cx: &Context<'_>, tenant: &Tenant, app: Option<&App>, state: &FormState<
             ("Change an app", "Save", back.clone(), format!("{back}/edit"))
         }
     };
+    let version = app.map(version).unwrap_or_default();
     let of_scopes = match app {
         None => "The most that the app may ask an owner for.",
         Some(_) => "The most that the app may ask an owner for. What was granted stays as it is.",
     };
     let content = html! {
         (heading(title, "", html! {}))
-        form.card.fields method="post" action=(cx.url(&path)) {
-            (csrf(cx))
-            (key_field(cx))
-            @if let Some(app) = app { (version_field(cx, &version(app))) }
+        (edit_form(cx, state.values, EditForm { path: &path, top: html! {}, version: &version, fields: html! {
             (state.text("name", "Name", "Owners see it when the app asks for access."))
             (state.text("website", "Website", "Owners see its host below the name. You can leave it empty."))
             (state.lines("redirect_uris", "Redirect URIs", "Where the browser returns to, one a line, at most ten: https of your host, \
@@ -188,11 +188,7 @@ fn form(cx: &Context<'_>, tenant: &Tenant, app: Option<&App>, state: &FormState<
             (state.choice("scopes", "Scopes", of_scopes, &[("read", "Read only"), ("write", "Read and write")]))
             (state.text("disconnect_url", "Disconnect URL", "Where a signed app.disconnected is sent when an account ends the access. \
                 You can leave it empty."))
-            div.actions {
-                button.primary type="submit" { (action) }
-                a.button href=(cx.url(&back)) { "Cancel" }
-            }
-        }
+        }, action, others: html! { a.button href=(cx.url(&back)) { "Cancel" } } }))
     };
     layout::page(cx, Some(tenant), title, &content)
 }
@@ -273,12 +269,12 @@ fn version(app: &App) -> String {
     hex::encode(sha256(serde_json::to_string(app).unwrap_or_default().as_bytes()))
 }
 
-fn made_of(new: &NewApp) -> Made {
-    Made {
+fn secrets_of(new: &NewApp) -> NewSecrets {
+    NewSecrets {
+        id: new.app.id.uuid(),
         client_id: Some(new.app.client_id.clone()),
-        secret: made::shown(new.secret.as_ref()),
-        signing_secret: made::shown(new.webhook_secret.as_ref()),
-        ..Made::of(new.app.id.uuid())
+        secret: text_of(new.secret.as_ref()),
+        signing_secret: text_of(new.webhook_secret.as_ref()),
     }
 }
 
@@ -302,13 +298,8 @@ pub(crate) async fn create(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResp
         Err(errors) => return Ok(refilled(cx, tenant, None, &errors)),
     };
     let input = AppCreate { owner: Some(tenant.id), name, redirect_uris, website, public, write, disconnect_url };
-    let sent = (tenant.id, made::sent(cx)?, input);
-    let new = cx.svc.store().write("dashboard.create_app", sent, async |tx, (tenant, form, input)| {
-        if let Some(made) = made::before(tx, *tenant, form.as_ref()).await? {
-            return Ok(made);
-        }
-        let new = oauth::create_app(tx, input.clone()).await?;
-        made::remember(tx, *tenant, form.as_ref(), made_of(&new)).await
+    let new = submit(cx, tenant.id, "dashboard.create_app", input, async |tx, form| {
+        Ok(secrets_of(&oauth::create_app(tx, form.input.clone()).await?))
     });
     match new.await {
         Ok(new) => Ok(secrets(cx, tenant, &new, "App created")),
@@ -331,19 +322,10 @@ pub(crate) async fn change(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResp
         disconnect_url: Some(disconnect_url),
         disabled: None,
     };
-    let sent = (tenant.id, made::sent(cx)?, made::shown_version(cx), app.id, change);
-    let changed = cx.svc.store().write("dashboard.change_app", sent, async |tx, sent| {
-        let (tenant, form, shown, id, change) = sent;
-        if let Some(made) = made::before(tx, *tenant, form.as_ref()).await? {
-            return Ok(made);
-        }
-        tx.lock_tenant(*tenant).await?;
-        let before = apps::get(tx, *id).await?;
-        if shown.as_ref().is_some_and(|shown| version(&before) != *shown) {
-            return Err(Error::PreconditionFailed);
-        }
-        let changed = oauth::update_app(tx, *id, change.clone()).await?;
-        made::remember(tx, *tenant, form.as_ref(), made_of(&changed)).await
+    let changed = submit(cx, tenant.id, "dashboard.change_app", (app.id, change), async |tx, form| {
+        let (id, change) = &form.input;
+        form.check_version(&version(&apps::get(tx, *id).await?))?;
+        Ok(secrets_of(&oauth::update_app(tx, *id, change.clone()).await?))
     });
     match changed.await {
         Ok(changed) if changed.signing_secret.is_some() => Ok(secrets(cx, tenant, &changed, "App changed")),
@@ -353,7 +335,7 @@ pub(crate) async fn change(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResp
 }
 
 /// Shows the secrets of an app that were just made. Their texts are part of this response alone.
-fn secrets(cx: &Context<'_>, tenant: &Tenant, new: &Made, title: &str) -> PageResponse {
+fn secrets(cx: &Context<'_>, tenant: &Tenant, new: &NewSecrets, title: &str) -> PageResponse {
     let has_any = new.secret.is_some() || new.signing_secret.is_some();
     let about = match has_any {
         true => "Copy what is secret now and store it where your app reads it. It will not be shown again.",
@@ -380,13 +362,9 @@ fn secrets(cx: &Context<'_>, tenant: &Tenant, new: &Made, title: &str) -> PageRe
 pub(crate) async fn rotate(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let app = own_app(cx, tenant).await?;
     let overlap = chosen_overlap(&cx.form, "Choose how long the old secret is taken.")?;
-    let sent = (tenant.id, made::sent(cx)?, app.id, overlap);
-    let new = cx.svc.store().write("dashboard.rotate_app", sent, async |tx, (tenant, form, id, overlap)| {
-        if let Some(made) = made::before(tx, *tenant, form.as_ref()).await? {
-            return Ok(made);
-        }
-        let new = apps::rotate_secret(tx, *id, *overlap).await?;
-        made::remember(tx, *tenant, form.as_ref(), made_of(&new)).await
+    let new = submit(cx, tenant.id, "dashboard.rotate_app", (app.id, overlap), async |tx, form| {
+        let (id, overlap) = form.input;
+        Ok(secrets_of(&apps::rotate_secret(tx, id, overlap).await?))
     });
     Ok(secrets(cx, tenant, &new.await.map_err(refusal)?, "Secret rotated"))
 }
@@ -413,7 +391,11 @@ async fn set_disabled(
 ) -> Result<PageResponse, PageError> {
     let app = own_app(cx, tenant).await?;
     let change = AppUpdate { disabled: Some(disabled), ..AppUpdate::default() };
-    cx.svc.apps().update(app.id, change).await?;
+    let changed = submit(cx, tenant.id, "svc.apps.update", (app.id, change), async |tx, form| {
+        let (id, change) = &form.input;
+        oauth::update_app(tx, *id, change.clone()).await.map(drop)
+    });
+    changed.await.map_err(refusal)?;
     Ok(back(cx, app.id, notice))
 }
 

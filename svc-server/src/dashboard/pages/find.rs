@@ -3,12 +3,13 @@
 use maud::{Markup, html};
 use svc_core::accounts::tenants::Tenant;
 use svc_core::error::Error;
-use svc_core::find::{self, Found, FoundKind, Hit, MAX_HITS};
+use svc_core::find::{self, Found, Hit, MAX_HITS};
 
 use crate::dashboard::components::{empty, heading, section};
 use crate::dashboard::context::Context;
 use crate::dashboard::layout;
 use crate::dashboard::page_response::{PageError, PageResponse};
+use crate::dashboard::pages::kinds;
 
 /// Lists what was found. What is found alone is shown at once.
 pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
@@ -31,9 +32,9 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
             (empty("find", "Nothing found", "Type at least three characters of a name, an email address or a number, or a whole \
                 one.", html! {}))
         }
-        @for (kind, title) in KINDS {
-            @let hits: Vec<&Hit> = found.data.iter().filter(|hit| hit.kind == kind).collect();
-            @if !hits.is_empty() { (section(title, list(cx, &hits))) }
+        @for kind in kinds::ALL {
+            @let hits: Vec<&Hit> = found.data.iter().filter(|hit| hit.kind.to_string() == kind.one).collect();
+            @if !hits.is_empty() { (section(kind.title, list(cx, &hits))) }
         }
         @if found.data.len() >= MAX_HITS {
             p.soft { "These are the first " (MAX_HITS) ". Type more to find others." }
@@ -41,14 +42,6 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     };
     Ok(layout::page(cx, Some(tenant), "Search", &content))
 }
-
-const KINDS: [(FoundKind, &str); 5] = [
-    (FoundKind::Contact, "Contacts"),
-    (FoundKind::Invoice, "Invoices"),
-    (FoundKind::Quote, "Quotes"),
-    (FoundKind::Booking, "Bookings"),
-    (FoundKind::Job, "Jobs"),
-];
 
 fn list(cx: &Context<'_>, hits: &[&Hit]) -> Markup {
     html! {

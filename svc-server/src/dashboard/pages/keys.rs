@@ -9,14 +9,14 @@ use svc_core::accounts::sessions::Role;
 use svc_core::accounts::tenants::Tenant;
 use svc_core::values::is_one_line;
 
-use super::made::{self, Made, key_field};
-use super::record_forms::refusal;
+use super::new_secrets::{NewSecrets, text_of};
 use crate::dashboard::components::{Tone, badge, copyable, distance, empty, heading, table, time, time_or};
 use crate::dashboard::context::Context;
 use crate::dashboard::form::Form;
-use crate::dashboard::forms::{Errors, FormState, chosen_overlap, confirmed, csrf, overlap_choice};
+use crate::dashboard::forms::{EditForm, Errors, FormState, chosen_overlap, confirmed, edit_form, overlap_choice};
 use crate::dashboard::layout;
 use crate::dashboard::page_response::{PageError, PageResponse};
+use crate::dashboard::submissions::{refusal, submit};
 
 /// The number of keys on a page.
 const PAGE: usize = 100;
@@ -97,7 +97,7 @@ fn row(cx: &Context<'_>, tenant: &Tenant, key: &ApiKey, may_change: bool) -> Mar
                     div.actions {
                         (confirmed(cx, "Rotate", &format!("A new key takes the place of {name}, {used}, with the same name and scopes. \
                             The old one stays valid meanwhile for:"), &path("rotate"),
-                            html! { (key_field(cx)) (overlap_choice("How long the old key stays valid")) },
+                            overlap_choice("How long the old key stays valid"),
                             "Create new key"))
                         (confirmed(cx, "Revoke", &format!("Requests with {name}, {used}, are refused at once. This cannot be undone."),
                             &path("revoke"), html! {}, &format!("Revoke {name}")))
@@ -117,20 +117,14 @@ pub(crate) async fn new(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespons
 fn form(cx: &Context<'_>, tenant: &Tenant, state: &FormState<'_>) -> PageResponse {
     let content = html! {
         (heading("Create an API key", "", html! {}))
-        form.card.fields method="post" action=(cx.url("/keys/new")) {
-            (csrf(cx))
-            (key_field(cx))
+        (edit_form(cx, state.values, EditForm { path: "/keys/new", top: html! {}, version: "", fields: html! {
             (state.text("name", "Name", "What the key is for, such as the program that uses it. You can leave it empty."))
             (state.choice("scopes", "Scopes", "A key that only reads cannot change anything.",
                 &[("write", "Read and write"), ("read", "Read only")]))
             (state.choice("expires", "Expires", "Requests are refused from then on.", &EXPIRIES))
             (state.checkbox("signed", "Require signed writes", "The key gets a signing secret, with which the program signs each \
                 POST, PATCH and DELETE. A stolen key alone then changes nothing."))
-            div.actions {
-                button.primary type="submit" { "Create key" }
-                a.button href=(cx.url("/keys")) { "Cancel" }
-            }
-        }
+        }, action: "Create key", others: html! { a.button href=(cx.url("/keys")) { "Cancel" } } }))
     };
     layout::page(cx, Some(tenant), "Create an API key", &content)
 }
@@ -166,13 +160,8 @@ fn read(form: &Form) -> Result<KeyCreate, Errors> {
 pub(crate) async fn create(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     match read(&cx.form) {
         Ok(input) => {
-            let sent = (tenant.id, made::sent(cx)?, input);
-            let new = cx.svc.store().write("dashboard.create_key", sent, async |tx, (tenant, form, input)| {
-                if let Some(made) = made::before(tx, *tenant, form.as_ref()).await? {
-                    return Ok(made);
-                }
-                let new = keys::create(tx, *tenant, input.clone()).await?;
-                made::remember(tx, *tenant, form.as_ref(), new_key_of(&new)).await
+            let new = submit(cx, tenant.id, "dashboard.create_key", input, async |tx, form| {
+                Ok(secrets_of(&keys::create(tx, form.tenant, form.input.clone()).await?))
             });
             Ok(created(cx, tenant, &new.await.map_err(refusal)?))
         }
@@ -183,16 +172,17 @@ pub(crate) async fn create(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResp
     }
 }
 
-fn new_key_of(new: &NewKey) -> Made {
-    Made {
-        secret: made::shown(Some(&new.text)),
-        signing_secret: made::shown(new.key.signing_secret.as_ref()),
-        ..Made::of(new.key.id.uuid())
+fn secrets_of(new: &NewKey) -> NewSecrets {
+    NewSecrets {
+        id: new.key.id.uuid(),
+        secret: text_of(Some(&new.text)),
+        signing_secret: text_of(new.key.signing_secret.as_ref()),
+        ..NewSecrets::default()
     }
 }
 
 /// Shows a new key. Its text is part of this response alone.
-fn created(cx: &Context<'_>, tenant: &Tenant, new: &Made) -> PageResponse {
+fn created(cx: &Context<'_>, tenant: &Tenant, new: &NewSecrets) -> PageResponse {
     let text = new.secret.as_deref().unwrap_or_default();
     let example = format!("curl '{}/api/v1/contacts' -H 'Authorization: Bearer {text}'", cx.address());
     let content = html! {
@@ -213,20 +203,11 @@ fn created(cx: &Context<'_>, tenant: &Tenant, new: &Made) -> PageResponse {
 /// Replaces a key, which stays valid for a while.
 pub(crate) async fn rotate(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let overlap = chosen_overlap(&cx.form, "Choose how long the old key stays valid.")?;
-    let sent = (tenant.id, made::sent(cx)?, cx.id::<KeyId>()?, overlap);
-    let new = cx.svc.store().write("dashboard.rotate_key", sent, async |tx, (tenant, form, id, overlap)| {
-        if let Some(made) = made::before(tx, *tenant, form.as_ref()).await? {
-            return Ok(made);
-        }
-        keys::get_of(tx, *tenant, *id).await?;
-        let new = keys::rotate(tx, *id, *overlap).await?;
-        made::remember(tx, *tenant, form.as_ref(), new_key_of(&new)).await
+    let input = (cx.id::<KeyId>()?, overlap);
+    let new = submit(cx, tenant.id, "dashboard.rotate_key", input, async |tx, form| {
+        let (id, overlap) = form.input;
+        keys::get_of(tx, form.tenant, id).await?;
+        Ok(secrets_of(&keys::rotate(tx, id, overlap).await?))
     });
     Ok(created(cx, tenant, &new.await.map_err(refusal)?))
-}
-
-/// Revokes a key.
-pub(crate) async fn revoke(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    cx.svc.account(tenant.id).keys().revoke(cx.id::<KeyId>()?).await?;
-    Ok(PageResponse::see_other(&cx.url("/keys?notice=key-revoked")))
 }

@@ -2,17 +2,19 @@
 //! several accounts chooses one.
 
 use maud::{Markup, html};
-use svc_core::accounts::members::{Member, MemberId};
+use svc_core::accounts::members::Member;
 use svc_core::accounts::sessions::Role;
 use svc_core::accounts::tenants::Tenant;
+use svc_core::platform::operations::{REMOVE_MEMBER, UPDATE_MEMBER};
 use svc_core::values::{Email, TenantId};
 
 use crate::dashboard::components::{Tone, badge, empty, heading, section, table, time};
 use crate::dashboard::context::Context;
 use crate::dashboard::form::Form;
-use crate::dashboard::forms::{FormState, confirmed, csrf};
+use crate::dashboard::forms::{FormState, confirmed, csrf, hidden};
 use crate::dashboard::layout;
 use crate::dashboard::page_response::{PageError, PageResponse};
+use crate::dashboard::submissions::change;
 
 const ROLES: [(&str, &str); 3] = [
     ("viewer", "Viewer: sees everything except secrets"),
@@ -41,7 +43,7 @@ pub(super) fn card(cx: &Context<'_>, tenant: &Tenant, members: &[Member], state:
                 }))
             }
             form.fields method="post" action=(cx.url("/settings/members")) {
-                (csrf(cx))
+                (hidden(cx, state.values, ""))
                 (state.text("email", "Email address", "The one that the person signs in with."))
                 (state.choice("role", "Role", "", &ROLES))
                 div.actions { button type="submit" { "Add member" } }
@@ -84,19 +86,19 @@ pub(super) fn new() -> Form {
 
 /// Changes the role of a member.
 pub(crate) async fn set_role(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    let id = cx.id::<MemberId>()?;
     let role = Role::from_text(cx.form.text("role"));
     let role = role.ok_or_else(|| PageError::Invalid("Choose one of the roles.".to_owned()))?;
-    cx.svc.account(tenant.id).members().set_role(id, role).await?;
+    let body = format!("{{\"role\":\"{role}\"}}");
+    let response = change(cx, tenant.id, &UPDATE_MEMBER, &body, "/settings?notice=member-changed").await?;
     cx.site.check_sessions();
-    Ok(PageResponse::see_other(&cx.url("/settings?notice=member-changed")))
+    Ok(response)
 }
 
 /// Removes a member.
 pub(crate) async fn remove(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    cx.svc.account(tenant.id).members().remove(cx.id::<MemberId>()?).await?;
+    let response = change(cx, tenant.id, &REMOVE_MEMBER, "", "/settings?notice=member-removed").await?;
     cx.site.check_sessions();
-    Ok(PageResponse::see_other(&cx.url("/settings?notice=member-removed")))
+    Ok(response)
 }
 
 /// Shows the accounts that the person is a member of.

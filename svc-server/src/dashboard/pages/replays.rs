@@ -3,23 +3,21 @@
 use maud::{Markup, html};
 use svc_core::accounts::tenants::Tenant;
 use svc_core::error::Error;
-use svc_core::values::Timestamp;
+use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::deliveries::DeliveryStatus;
-use svc_core::webhooks::replays::{MAX_TOTAL, Replay, ReplayCreate, ReplayId};
+use svc_core::webhooks::replays::{self, MAX_TOTAL, Replay, ReplayCreate, ReplayId};
 use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookSubscription};
 
-use super::record_forms::{KEY, new_key, once, refusal, submission};
 use super::{deliveries, filters};
 use crate::dashboard::components::{Tone, badge, exact_time, facts, heading, number, section, time_or};
 use crate::dashboard::context::Context;
-use crate::dashboard::forms::{csrf, problem};
+use crate::dashboard::forms::{csrf, key_field, problem};
 use crate::dashboard::layout;
 use crate::dashboard::page_response::{PageError, PageResponse};
+use crate::dashboard::submissions::{refusal, submit};
 
 /// The page that replays what matches a filter, below `/dashboard`.
 const MATCHING: &str = "/deliveries/replay-matching";
-/// The fields that say what is replayed.
-const FIELDS: [&str; 4] = ["endpoint", "status", "since", "until"];
 
 /// Returns the replay of all deliveries that match the filter in the query or in the form, or why there is none.
 fn matching(
@@ -93,7 +91,6 @@ fn question(cx: &Context<'_>, tenant: &Tenant, endpoint: &WebhookSubscription, r
         ("status", status.to_owned()),
         ("since", replay.since.as_micros().to_string()),
         ("until", replay.until.as_micros().to_string()),
-        (KEY, new_key(cx)),
     ];
     let count = format!("{}{more}", number(replay.total));
     section(
@@ -115,6 +112,7 @@ fn question(cx: &Context<'_>, tenant: &Tenant, endpoint: &WebhookSubscription, r
             form method="post" action=(cx.url(MATCHING)) {
                 (csrf(cx))
                 @for (name, value) in &fields { input type="hidden" name=(name) value=(value); }
+                (key_field(cx))
                 (problem(cx, MATCHING))
                 @if replay.total > 0 { button.danger type="submit" { "Send " (count) " deliveries again" } }
             }
@@ -137,13 +135,21 @@ fn names(statuses: &[DeliveryStatus]) -> String {
 pub(crate) async fn start(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let endpoints = deliveries::list_endpoints(&cx.svc, tenant.id).await?;
     let (_, input) = matching(cx, &endpoints)?.map_err(|reason| PageError::Refused(reason.to_owned()))?;
-    let sent = (tenant.id, input, submission(cx, &FIELDS).map_err(refusal)?);
-    let started = cx.svc.transaction("dashboard.replay_matching", sent, async |tx, (tenant, input, form)| {
-        let account = tx.account(*tenant);
-        let start = async { Ok(format!("/replays/{}", account.replays().create(input.clone()).await?.id)) };
-        once(account, form.as_ref(), start).await
+    begin(cx, tenant.id, "dashboard.replay_matching", input).await
+}
+
+/// Starts a replay, and shows its progress.
+pub(super) async fn begin(
+    cx: &Context<'_>,
+    tenant: TenantId,
+    name: &'static str,
+    input: ReplayCreate,
+) -> Result<PageResponse, PageError> {
+    let replay = submit(cx, tenant, name, input, async |tx, form| {
+        Ok(replays::create(tx, form.tenant, form.input.clone()).await?.id.uuid())
     });
-    Ok(PageResponse::see_other(&cx.url(&started.await.map_err(refusal)?)))
+    let replay = replay.await.map_err(refusal)?;
+    Ok(PageResponse::see_other(&cx.url(&format!("/replays/{replay}"))))
 }
 
 /// Shows how far a recovery has come.

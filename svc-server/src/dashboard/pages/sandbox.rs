@@ -5,13 +5,13 @@ use svc_core::accounts::tenants::Tenant;
 use svc_core::sandboxes::{self, NewSandbox};
 use svc_core::values::TenantId;
 
-use super::made::{self, Made, key_field};
-use super::record_forms::refusal;
+use super::new_secrets::{NewSecrets, text_of};
 use crate::dashboard::components::{copyable, empty, facts, heading, section, time};
 use crate::dashboard::context::Context;
 use crate::dashboard::forms::{confirmed, post_button};
 use crate::dashboard::layout;
 use crate::dashboard::page_response::{PageError, PageResponse};
+use crate::dashboard::submissions::{refusal, submit};
 
 const ABOUT: &str =
     "A place to try programs in, apart from the account: it has records, keys, webhooks and limits of its own.";
@@ -35,7 +35,7 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
             None => {
                 (empty("sandbox", "No sandbox yet", "It begins with a few sample records and a key of its own. Members of this account \
                     can use it with the same role.",
-                    post_button(cx, "/settings/sandbox/create", "primary", key_field(cx), "Create sandbox")))
+                    post_button(cx, "/settings/sandbox/create", "primary", html! {}, "Create sandbox")))
             }
             Some(sandbox) => { (card(cx, tenant, sandbox)) }
         }
@@ -78,14 +78,9 @@ fn can_switch(cx: &Context<'_>) -> bool {
 
 /// Creates the sandbox, and shows its first key.
 pub(crate) async fn create(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    let sent = (owner(cx, tenant)?, made::sent(cx)?);
-    let new = cx.svc.store().write("dashboard.create_sandbox", sent, async |tx, (owner, form)| {
-        if let Some(made) = made::before(tx, *owner, form.as_ref()).await? {
-            return Ok(made);
-        }
-        let NewSandbox { sandbox, key, .. } = sandboxes::create(tx, *owner).await?;
-        let made = Made { secret: made::shown(Some(&key.text)), ..Made::of(sandbox.id.0) };
-        made::remember(tx, *owner, form.as_ref(), made).await
+    let new = submit(cx, owner(cx, tenant)?, "dashboard.create_sandbox", (), async |tx, form| {
+        let NewSandbox { sandbox, key, .. } = sandboxes::create(tx, form.tenant).await?;
+        Ok(NewSecrets { id: sandbox.id.0, secret: text_of(Some(&key.text)), ..NewSecrets::default() })
     });
     let new = new.await.map_err(refusal)?;
     let text = new.secret.as_deref().unwrap_or_default();

@@ -3,22 +3,25 @@
 use http::StatusCode;
 use maud::{Markup, html};
 use svc_core::accounts::limits::CappedCollection;
+use svc_core::accounts::members;
 use svc_core::accounts::sessions::{Role, Session, SessionId};
 use svc_core::accounts::tenants::Tenant;
 use svc_core::error::Error;
 use svc_core::values::{Currency, Email, Text, TimeZone};
 
-use super::{members, sign_in};
+use super::members as member_forms;
+use super::sign_in;
 use crate::dashboard::components::{Tone, badge, distance, facts, heading, section, table, time};
 use crate::dashboard::context::Context;
 use crate::dashboard::form::Form;
 use crate::dashboard::forms::{Errors, FormState, confirmed, csrf};
 use crate::dashboard::layout;
 use crate::dashboard::page_response::{PageError, PageResponse};
+use crate::dashboard::submissions::{refusal, submit};
 
 /// Shows the settings.
 pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    with_new_member(cx, tenant, &FormState { values: &members::new(), errors: &Errors::default() }).await
+    with_new_member(cx, tenant, &FormState { values: &member_forms::new(), errors: &Errors::default() }).await
 }
 
 /// Shows the settings with the form of a new member in this state.
@@ -67,7 +70,7 @@ async fn page(
         }
         (section("Limits", limits(tenant)))
         @if cx.may(Role::Owner) && !tenant.is_sandbox() {
-            (members::card(cx, tenant, &list, new_member))
+            (member_forms::card(cx, tenant, &list, new_member))
         }
         section.card {
             div {
@@ -170,7 +173,7 @@ pub(crate) async fn save(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     let unique_contact_email = cx.form.text("unique_contact_email") == "on";
     let (Some(name), Some(zone), Some(currency)) = (name, zone, currency) else {
         let state = FormState { values: &cx.form, errors: &errors };
-        let new_member = FormState { values: &members::new(), errors: &Errors::default() };
+        let new_member = FormState { values: &member_forms::new(), errors: &Errors::default() };
         return Ok(page(cx, tenant, &state, &new_member).await?.status(StatusCode::UNPROCESSABLE_ENTITY));
     };
     let change = cx.svc.account(tenant.id).change_settings(move |tenant| {
@@ -190,10 +193,14 @@ pub(crate) async fn add_member(cx: &Context<'_>, tenant: &Tenant) -> Result<Page
     let email = errors.take("email", email);
     let role = errors.take("role", Role::from_text(cx.form.text("role")).ok_or("Choose one of the roles."));
     if let (Some(email), Some(role)) = (email, role) {
-        match cx.svc.account(tenant.id).members().add(email, role).await {
+        let added = submit(cx, tenant.id, "svc.members.add", (email, role), async |tx, form| {
+            let (email, role) = &form.input;
+            members::add(tx, form.tenant, email, *role).await.map(|member| member.id.uuid())
+        });
+        match added.await {
             Err(Error::NotAllowed(reason)) => errors.add("email", reason),
             added => {
-                added?;
+                added.map_err(refusal)?;
                 return Ok(PageResponse::see_other(&cx.url("/settings?notice=member-added")));
             }
         }

@@ -15,7 +15,8 @@ use svc_core::values::{TimeZone, Timestamp};
 use super::actors::Actors;
 use crate::dashboard::components::{table, time};
 use crate::dashboard::context::Context;
-use crate::dashboard::pages::records::{ContactNames, is_amount, kind_of, label, money, name, names_of, short};
+use crate::dashboard::pages::kinds::kind_of;
+use crate::dashboard::pages::records::{ContactNames, is_amount, label, money, name, names_of, short};
 
 /// The longest value of a field that is shown, in characters.
 const MAX_VALUE: usize = 80;
@@ -161,13 +162,12 @@ impl<'a> ChangeTable<'a> {
         let (entry, id) = (&change.entry, change.entry.object_id);
         let path = match (entry.object_kind.as_str(), &change.payment) {
             ("payment", Some(payment)) => Some(format!("/invoices/{}", payment.invoice_id)),
-            (kind, _) if kind_of(kind).is_some() => kind_of(kind).map(|kind| kind.path(id)),
             ("webhook", _) => Some(format!("/webhooks/{id}")),
             ("delivery", _) => Some(format!("/deliveries/{id}")),
             ("key", _) => Some(format!("/keys#key-{id}")),
             ("grant", _) if self.cx.site.has_apps() => Some(format!("/apps#grant-{id}")),
             ("app", _) if self.cx.site.has_apps() => Some(format!("/developer-apps/{id}")),
-            _ => None,
+            (kind, _) => kind_of(kind).map(|kind| kind.path(id)),
         };
         let name = html! {
             @match self.texts.object_name(change) { Some(name) => { (short(&name)) } None => { code { (id) } } }

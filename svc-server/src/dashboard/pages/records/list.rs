@@ -12,13 +12,14 @@ use svc_core::prelude::*;
 use uuid::Uuid;
 
 use super::values::{ContactNames, is_amount, names_of, text, words};
-use super::{CONTACT, FieldValues, Kind, LISTED, RecordKind, Selection, find, name, short};
+use super::{FieldValues, LISTED, Selection, find, name, short};
 use crate::dashboard::components::{empty, heading, table};
 use crate::dashboard::context::Context;
 use crate::dashboard::csv;
 use crate::dashboard::layout;
 use crate::dashboard::page_response::{PageError, PageResponse};
 use crate::dashboard::pages::filters;
+use crate::dashboard::pages::kinds::{CONTACT, Kind, RecordKind};
 use crate::dashboard::pages::record_actions::new_button;
 
 /// The number of records on a page.
@@ -29,9 +30,9 @@ const CSV_PIECE: u32 = 50;
 const FILTERS: [&str; 6] = ["status", "contact", "search", "within", "since", "until"];
 
 /// Lists the records, or finds some.
-pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant, kind: &Kind) -> Result<PageResponse, PageError> {
+pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant, kind: &'static Kind) -> Result<PageResponse, PageError> {
     let search = cx.query.text("search");
-    let path = format!("/{}", kind.collection);
+    let path = kind.list_path();
     if let Ok(id) = search.parse::<Uuid>() {
         return Ok(PageResponse::see_other(&cx.url(&kind.path(id))));
     }
@@ -54,7 +55,7 @@ pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant, kind: &Kind) -> Resu
     let values = FieldValues::new(cx, tenant, contacts).await?;
     let is_filtered = !cx.query.encoded(&FILTERS).is_empty();
     let content = html! {
-        (heading(kind.title, "", new_button(cx, kind.collection)))
+        (heading(kind.title, "", new_button(cx, kind)))
         (filter_form(cx, kind, &path, &values))
         @match &found {
             Err(reason) => { p.banner.bad role="alert" { (reason) } }
@@ -160,13 +161,13 @@ pub(super) fn record_table(
 async fn csv_file(
     cx: &Context<'_>,
     tenant: &Tenant,
-    kind: &Kind,
+    kind: &'static Kind,
     selection: &Selection<'_>,
 ) -> Result<PageResponse, PageError> {
-    let (svc, tenant, kind) = (cx.svc.clone(), tenant.id, kind.records.kind());
+    let (svc, tenant) = (cx.svc.clone(), tenant.id);
     let Selection { created, contact, search, status } = selection;
     let selected = Arc::new((created.clone(), *contact, (*search).to_owned(), (*status).to_owned()));
-    csv::respond(kind.collection, kind.fields, LISTED, None, move |cursor: Option<Uuid>| {
+    csv::respond(kind.collection, kind.file, LISTED, None, move |cursor: Option<Uuid>| {
         let (svc, selected) = (svc.clone(), Arc::clone(&selected));
         async move {
             let (created, contact, search, status) = &*selected;
@@ -177,7 +178,7 @@ async fn csv_file(
             let names = names_of(&svc, tenant, records.iter().map(|record| text(record, "contact_id"))).await?;
             let mut rows = csv::Rows::default();
             for record in &records {
-                rows.add(kind.fields.iter().map(|field| cell(record, field, &names)));
+                rows.add(kind.file.iter().map(|field| cell(record, field, &names)));
             }
             Ok((rows, next.map(Some)))
         }

@@ -11,14 +11,13 @@ use svc_core::resources::invoices::MAX_SUMMED;
 use uuid::Uuid;
 
 use super::list::record_table;
-use super::{
-    BOOKINGS, FieldValues, INVOICES, JOBS, Kind, QUOTES, RecordKind, Selection, find, get, label, name, short,
-};
+use super::{FieldValues, Selection, find, get, label, name, short};
 use crate::dashboard::components::{capitalized, exact_time, facts, heading, number, section, table};
 use crate::dashboard::context::Context;
 use crate::dashboard::layout;
 use crate::dashboard::page_response::{PageError, PageResponse};
 use crate::dashboard::pages::audit::ChangeTable;
+use crate::dashboard::pages::kinds::{BOOKINGS, INVOICES, JOBS, Kind, QUOTES, RecordKind};
 use crate::dashboard::pages::record_actions;
 
 /// The number of changes on the page of a record.
@@ -41,8 +40,8 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant, kind: &Kind) -> Resu
     let values = FieldValues::of(cx, tenant, std::slice::from_ref(&record)).await?;
     let name = name(kind, &record);
     let content = html! {
-        p { a href=(cx.url(&format!("/{}", kind.collection))) { (kind.title) } }
-        (heading(&short(&name), "", record_actions::buttons(cx, tenant, kind.collection, id).await?))
+        p { a href=(cx.url(&kind.list_path())) { (kind.title) } }
+        (heading(&short(&name), "", record_actions::buttons(cx, tenant, kind, id).await?))
         (section("Details", details(&record, &values)))
         @match kind.records {
             RecordKind::Contact => { (of_contact(cx, tenant, id.into()).await?) }

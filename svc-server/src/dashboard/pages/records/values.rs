@@ -9,9 +9,9 @@ use svc_core::error::Error;
 use svc_core::prelude::*;
 use svc_core::values::JOB_SCALE;
 
-use super::{CONTACTS, Kind, RecordKind};
 use crate::dashboard::components::{Tone, badge, exact_time};
 use crate::dashboard::context::Context;
+use crate::dashboard::pages::kinds::{CONTACTS, Kind};
 
 /// The longest text in a list, in characters.
 const MAX_TEXT: usize = 120;
@@ -74,16 +74,15 @@ impl<'a> FieldValues<'a> {
 
     /// Returns the value of a field, by what its name says that it is.
     pub(super) fn value(&self, record: &Map<String, Value>, field: &str) -> Markup {
-        let url = |collection: &str, id: &str| self.cx.url(&format!("/{collection}/{id}"));
         match (field, record.get(field)) {
             (_, None | Some(Value::Null)) => html! { span.soft { "–" } },
             ("status", Some(Value::String(status))) => badge(status_tone(status), &words(status)),
             (field, Some(amount)) if is_amount(field) => html! { span.fixed { (money(record, amount)) } },
             ("contact_id", Some(Value::String(id))) => {
-                html! { a href=(url(CONTACTS.collection, id)) { (short(self.contact(id).unwrap_or(id))) } }
+                html! { a href=(self.cx.url(&CONTACTS.path(id))) { (short(self.contact(id).unwrap_or(id))) } }
             }
             ("quote_id" | "invoice_id", Some(Value::String(id))) => {
-                html! { a href=(url(&field.replace("_id", "s"), id)) { code { (id) } } }
+                html! { a href=(self.cx.url(&format!("/{}/{id}", field.replace("_id", "s")))) { code { (id) } } }
             }
             ("id", Some(Value::String(id))) => html! { code { (id) } },
             ("issue_date" | "due_date" | "valid_until", Some(Value::String(date))) => {
@@ -118,14 +117,7 @@ pub(crate) fn money(record: &Map<String, Value>, amount: &Value) -> String {
 
 /// Returns what people call a record.
 pub(crate) fn name(kind: &Kind, record: &Map<String, Value>) -> String {
-    let fields: &[&str] = match kind.records {
-        RecordKind::Contact => &["first_name", "last_name"],
-        RecordKind::Invoice => &["invoice_number"],
-        RecordKind::Quote => &["quote_number"],
-        RecordKind::Booking => &["service_name"],
-        RecordKind::Job => &["job_number"],
-    };
-    let names: Vec<&str> = fields.iter().map(|field| text(record, field)).filter(|name| !name.is_empty()).collect();
+    let names: Vec<&str> = kind.name.iter().map(|field| text(record, field)).filter(|name| !name.is_empty()).collect();
     let others = ["company_name", "email"].map(|field| text(record, field));
     match names.join(" ") {
         named if !named.is_empty() => named,
