@@ -155,12 +155,25 @@ fn labelled(rows: &str, headings: &[&str]) -> String {
 }
 
 /// Returns names with their values.
-pub(super) fn facts(facts: &[(&str, Markup)]) -> Markup {
+pub(super) fn facts<N: AsRef<str>>(facts: &[(N, Markup)]) -> Markup {
     html! {
         dl.facts {
             @for (name, value) in facts {
-                div { dt { (name) } dd { (value) } }
+                div { dt { (name.as_ref()) } dd { (value) } }
             }
+        }
+    }
+}
+
+/// Returns the links of a list: to its newest page, if that is another one, and these.
+pub(super) fn page_links(label: &str, newest: Option<String>, others: Markup) -> Markup {
+    html! {
+        nav.pages aria-label=(label) {
+            @match newest {
+                Some(url) => { a.button href=(url) { "Newest" } }
+                None => { span {} }
+            }
+            (others)
         }
     }
 }

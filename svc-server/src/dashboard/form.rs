@@ -1,6 +1,7 @@
 //! The fields of forms and of queries.
 
 use bytes::Bytes;
+use svc_core::crypto::sha256;
 use svc_core::error::StoreError;
 
 use super::page_response::PageError;
@@ -61,6 +62,11 @@ impl Form {
     pub(super) fn encoded_without(&self, names: &[&str]) -> String {
         let others = self.0.iter().filter(|(name, _)| !names.contains(&name.as_str()));
         url::form_urlencoded::Serializer::new(String::new()).extend_pairs(others).finish()
+    }
+
+    /// Returns a digest of all fields: the version of what a form shows that has no version of its own.
+    pub(super) fn digest(&self) -> String {
+        hex::encode(sha256(self.encoded_without(&[]).as_bytes()))
     }
 
     /// Returns the value of a field that was sent and is not empty.

@@ -102,9 +102,16 @@ fn post(path: &'static str, handler: Handler) -> Page {
     Page { method: Method::POST, path, handler, records: PAGE_MEMORY }
 }
 
+/// Makes the handler of a page of an account.
+macro_rules! account {
+    ($least:ident, $respond:path) => {
+        Handler::Account($least, |cx, tenant| Box::pin($respond(cx, tenant)))
+    };
+}
+
 /// Returns all pages, those about apps only with apps.
 fn table(has_apps: bool) -> Vec<Page> {
-    use Handler::{Account, Anyone, Change, Member, Operator, SignIn, SignedIn, Stream};
+    use Handler::{Anyone, Change, Member, Operator, SignIn, SignedIn, Stream};
     use Role::{Developer, Owner, Viewer};
     let mut pages = vec![
         get("/sign-in", Anyone(|site, parts, _| Box::pin(sign_in::show(site, parts)))),
@@ -112,23 +119,22 @@ fn table(has_apps: bool) -> Vec<Page> {
         post("/sign-out", SignedIn(|cx| Box::pin(sign_in::sign_out(cx)))),
         get("/switch", Member(|cx, email| Box::pin(members::accounts(cx, email)))),
         post("/switch/{id}", Member(|cx, email| Box::pin(members::choose(cx, email)))),
-        get("/", Account(Viewer, |cx, tenant| Box::pin(overview::show(cx, tenant)))).reading(LONG_LIST),
-        get("/find", Account(Viewer, |cx, tenant| Box::pin(find::show(cx, tenant)))),
-        get("/webhooks", Account(Viewer, |cx, tenant| Box::pin(webhooks::list(cx, tenant)))).reading(LONG_LIST),
-        get("/webhooks/new", Account(Developer, |cx, tenant| Box::pin(endpoint_forms::new(cx, tenant)))),
-        post("/webhooks/new", Account(Developer, |cx, tenant| Box::pin(endpoint_forms::create(cx, tenant)))),
-        post("/webhooks/new/try", Account(Developer, |cx, tenant| Box::pin(endpoint_forms::try_new(cx, tenant)))),
-        get("/webhooks/{id}/edit", Account(Developer, |cx, tenant| Box::pin(endpoint_forms::edit(cx, tenant))))
-            .reading(LONG_LIST),
-        post("/webhooks/{id}/edit", Account(Developer, |cx, tenant| Box::pin(endpoint_forms::change(cx, tenant)))),
-        post("/webhooks/{id}/try", Account(Developer, |cx, tenant| Box::pin(endpoint_forms::try_existing(cx, tenant)))),
+        get("/", account!(Viewer, overview::show)).reading(LONG_LIST),
+        get("/find", account!(Viewer, find::show)),
+        get("/webhooks", account!(Viewer, webhooks::list)).reading(LONG_LIST),
+        get("/webhooks/new", account!(Developer, endpoint_forms::new)),
+        post("/webhooks/new", account!(Developer, endpoint_forms::create)),
+        post("/webhooks/new/try", account!(Developer, endpoint_forms::try_new)),
+        get("/webhooks/{id}/edit", account!(Developer, endpoint_forms::edit)).reading(LONG_LIST),
+        post("/webhooks/{id}/edit", account!(Developer, endpoint_forms::change)),
+        post("/webhooks/{id}/try", account!(Developer, endpoint_forms::try_existing)),
         post(
             "/webhooks/{id}/delete",
             Change(Developer, &Records::<WebhookSubscription>::DELETE, "", "/webhooks?notice=endpoint-deleted"),
         ),
-        get("/webhooks/{id}", Account(Viewer, |cx, tenant| Box::pin(webhooks::show(cx, tenant)))).reading(LONG_LIST),
-        post("/webhooks/{id}/test", Account(Developer, |cx, tenant| Box::pin(webhooks::test(cx, tenant)))),
-        post("/webhooks/{id}/rotate", Account(Developer, |cx, tenant| Box::pin(webhooks::rotate(cx, tenant)))),
+        get("/webhooks/{id}", account!(Viewer, webhooks::show)).reading(LONG_LIST),
+        post("/webhooks/{id}/test", account!(Developer, webhooks::test)),
+        post("/webhooks/{id}/rotate", account!(Developer, webhooks::rotate)),
         post(
             "/webhooks/{id}/finish-rotation",
             Change(Developer, &FINISH_WEBHOOK_ROTATION, "", "/webhooks/{id}?notice=rotation-finished"),
@@ -151,45 +157,41 @@ fn table(has_apps: bool) -> Vec<Page> {
                 "/webhooks/{id}?notice=endpoint-disabled",
             ),
         ),
-        post("/webhooks/{id}/recover", Account(Developer, |cx, tenant| Box::pin(webhooks::recover(cx, tenant)))),
-        get("/replays/{id}", Account(Viewer, |cx, tenant| Box::pin(replays::progress(cx, tenant)))).reading(LONG_LIST),
-        get("/deliveries", Account(Viewer, |cx, tenant| Box::pin(deliveries::list(cx, tenant)))).reading(audit::MEMORY),
+        post("/webhooks/{id}/recover", account!(Developer, webhooks::recover)),
+        get("/replays/{id}", account!(Viewer, replays::progress)).reading(LONG_LIST),
+        get("/deliveries", account!(Viewer, deliveries::list)).reading(audit::MEMORY),
         get("/deliveries/live", Stream(Viewer, |cx, tenant| Box::pin(deliveries::live(cx, tenant)))),
-        post("/deliveries/replay", Account(Developer, |cx, tenant| Box::pin(deliveries::replay_selected(cx, tenant)))),
-        get("/deliveries/replay-matching", Account(Developer, |cx, tenant| Box::pin(replays::confirm(cx, tenant))))
-            .reading(LONG_LIST),
-        post("/deliveries/replay-matching", Account(Developer, |cx, tenant| Box::pin(replays::start(cx, tenant)))),
+        post("/deliveries/replay", account!(Developer, deliveries::replay_selected)),
+        get("/deliveries/replay-matching", account!(Developer, replays::confirm)).reading(LONG_LIST),
+        post("/deliveries/replay-matching", account!(Developer, replays::start)),
         get("/deliveries/{id}/live", Stream(Viewer, |cx, tenant| Box::pin(attempts::live(cx, tenant)))),
-        get("/deliveries/{id}", Account(Viewer, |cx, tenant| Box::pin(delivery::show(cx, tenant)))).reading(DELIVERY),
-        post("/deliveries/{id}/replay", Account(Developer, |cx, tenant| Box::pin(delivery::replay(cx, tenant)))),
-        get("/events", Account(Viewer, |cx, tenant| Box::pin(events::list(cx, tenant)))).reading(audit::MEMORY),
-        get("/events/{id}", Account(Viewer, |cx, tenant| Box::pin(events::show(cx, tenant)))).reading(LARGE_EVENT),
-        get("/requests", Account(Viewer, |cx, tenant| Box::pin(requests::list(cx, tenant)))).reading(32),
+        get("/deliveries/{id}", account!(Viewer, delivery::show)).reading(DELIVERY),
+        post("/deliveries/{id}/replay", account!(Developer, delivery::replay)),
+        get("/events", account!(Viewer, events::list)).reading(audit::MEMORY),
+        get("/events/{id}", account!(Viewer, events::show)).reading(LARGE_EVENT),
+        get("/requests", account!(Viewer, requests::list)).reading(32),
         get("/requests/live", Stream(Viewer, |cx, tenant| Box::pin(requests::live(cx, tenant)))),
-        get("/requests/{id}", Account(Viewer, |cx, tenant| Box::pin(requests::show(cx, tenant)))).reading(LARGE_EVENT),
-        get("/keys", Account(Viewer, |cx, tenant| Box::pin(keys::list(cx, tenant)))).reading(LONG_LIST),
-        get("/keys/new", Account(Owner, |cx, tenant| Box::pin(keys::new(cx, tenant)))),
-        post("/keys/new", Account(Owner, |cx, tenant| Box::pin(keys::create(cx, tenant)))),
-        post("/keys/{id}/rotate", Account(Owner, |cx, tenant| Box::pin(keys::rotate(cx, tenant)))),
+        get("/requests/{id}", account!(Viewer, requests::show)).reading(LARGE_EVENT),
+        get("/keys", account!(Viewer, keys::list)).reading(LONG_LIST),
+        get("/keys/new", account!(Owner, keys::new)),
+        post("/keys/new", account!(Owner, keys::create)),
+        post("/keys/{id}/rotate", account!(Owner, keys::rotate)),
         post("/keys/{id}/revoke", Change(Owner, &REVOKE_KEY, "", "/keys?notice=key-revoked")),
-        get("/settings", Account(Viewer, |cx, tenant| Box::pin(settings::show(cx, tenant)))),
-        post("/settings", Account(Owner, |cx, tenant| Box::pin(settings::save(cx, tenant)))),
-        get("/settings/sandbox", Account(Developer, |cx, tenant| Box::pin(sandbox::show(cx, tenant)))),
-        post("/settings/sandbox/create", Account(Developer, |cx, tenant| Box::pin(sandbox::create(cx, tenant)))),
-        post("/settings/sandbox/reset", Account(Developer, |cx, tenant| Box::pin(sandbox::reset(cx, tenant)))),
-        post("/settings/sandbox/delete", Account(Developer, |cx, tenant| Box::pin(sandbox::delete(cx, tenant)))),
-        post("/settings/sandbox/open", Account(Developer, |cx, tenant| Box::pin(sandbox::open(cx, tenant)))),
+        get("/settings", account!(Viewer, settings::show)),
+        post("/settings", account!(Owner, settings::save)),
+        get("/settings/sandbox", account!(Developer, sandbox::show)),
+        post("/settings/sandbox/create", account!(Developer, sandbox::create)),
+        post("/settings/sandbox/reset", account!(Developer, sandbox::reset)),
+        post("/settings/sandbox/delete", account!(Developer, sandbox::delete)),
+        post("/settings/sandbox/open", account!(Developer, sandbox::open)),
         // Whoever has another role meanwhile can still leave.
         post("/settings/sandbox/leave", SignedIn(|cx| Box::pin(sandbox::leave(cx)))),
-        post("/settings/members", Account(Owner, |cx, tenant| Box::pin(settings::add_member(cx, tenant)))),
-        post("/settings/members/{id}/role", Account(Owner, |cx, tenant| Box::pin(members::set_role(cx, tenant)))),
-        post("/settings/members/{id}/remove", Account(Owner, |cx, tenant| Box::pin(members::remove(cx, tenant)))),
-        post(
-            "/settings/sessions/{id}/revoke",
-            Account(Owner, |cx, tenant| Box::pin(settings::revoke_session(cx, tenant))),
-        ),
+        post("/settings/members", account!(Owner, settings::add_member)),
+        post("/settings/members/{id}/role", account!(Owner, members::set_role)),
+        post("/settings/members/{id}/remove", account!(Owner, members::remove)),
+        post("/settings/sessions/{id}/revoke", account!(Owner, settings::revoke_session)),
         post("/settings/sign-out-everywhere", Member(|cx, email| Box::pin(settings::sign_out_everywhere(cx, email)))),
-        get("/audit", Account(Viewer, |cx, tenant| Box::pin(audit::list(cx, tenant)))).reading(audit::MEMORY),
+        get("/audit", account!(Viewer, audit::list)).reading(audit::MEMORY),
         get("/accounts", Operator(|cx| Box::pin(accounts::list(cx)))),
         post("/accounts/leave", Operator(|cx| Box::pin(accounts::leave(cx)))),
         get("/accounts/{id}", Operator(|cx| Box::pin(accounts::show(cx)))),
@@ -242,9 +244,8 @@ fn record_pages() -> Vec<Page> {
             "/contacts/{id}/delete",
             Change(Developer, &Records::<Contact>::DELETE, "", "/contacts?notice=contact-deleted"),
         ),
-        get("/contacts/{id}/data", Account(Developer, |cx, tenant| Box::pin(record_actions::data(cx, tenant))))
-            .reading(contact_file::MEMORY),
-        post("/contacts/{id}/erase", Account(Owner, |cx, tenant| Box::pin(record_actions::erase(cx, tenant)))),
+        get("/contacts/{id}/data", account!(Developer, record_actions::data)).reading(contact_file::MEMORY),
+        post("/contacts/{id}/erase", account!(Owner, record_actions::erase)),
         post("/invoices/{id}/send", Change(Developer, &SEND_INVOICE, "", "/invoices/{id}?notice=invoice-sent")),
         post("/invoices/{id}/resend", Change(Developer, &RESEND_INVOICE, "", "/invoices/{id}?notice=invoice-resent")),
         post(
@@ -266,35 +267,28 @@ fn record_pages() -> Vec<Page> {
 
 /// Returns the pages about apps: those that may work on the account, and those that its people develop.
 fn app_pages() -> Vec<Page> {
-    use Handler::{Account, Change};
+    use Handler::Change;
     use Role::{Owner, Viewer};
     vec![
-        get("/apps", Account(Viewer, |cx, tenant| Box::pin(apps::list(cx, tenant)))).reading(LONG_LIST),
+        get("/apps", account!(Viewer, apps::list)).reading(LONG_LIST),
         post("/apps/{id}/disconnect", Change(Owner, &REVOKE_GRANT, "", "/apps?notice=app-disconnected")),
-        get("/developer-apps", Account(Viewer, |cx, tenant| Box::pin(developer_apps::list(cx, tenant)))),
-        get("/developer-apps/new", Account(Owner, |cx, tenant| Box::pin(developer_apps::new(cx, tenant)))),
-        post("/developer-apps/new", Account(Owner, |cx, tenant| Box::pin(developer_apps::create(cx, tenant)))),
-        get("/developer-apps/{id}", Account(Viewer, |cx, tenant| Box::pin(developer_apps::show(cx, tenant)))),
-        get("/developer-apps/{id}/edit", Account(Owner, |cx, tenant| Box::pin(developer_apps::edit(cx, tenant)))),
-        post("/developer-apps/{id}/edit", Account(Owner, |cx, tenant| Box::pin(developer_apps::change(cx, tenant)))),
-        post("/developer-apps/{id}/rotate", Account(Owner, |cx, tenant| Box::pin(developer_apps::rotate(cx, tenant)))),
-        post("/developer-apps/{id}/enable", Account(Owner, |cx, tenant| Box::pin(developer_apps::enable(cx, tenant)))),
-        post(
-            "/developer-apps/{id}/disable",
-            Account(Owner, |cx, tenant| Box::pin(developer_apps::disable(cx, tenant))),
-        ),
-        post("/developer-apps/{id}/delete", Account(Owner, |cx, tenant| Box::pin(developer_apps::delete(cx, tenant)))),
+        get("/developer-apps", account!(Viewer, developer_apps::list)),
+        get("/developer-apps/new", account!(Owner, developer_apps::new)),
+        post("/developer-apps/new", account!(Owner, developer_apps::create)),
+        get("/developer-apps/{id}", account!(Viewer, developer_apps::show)),
+        get("/developer-apps/{id}/edit", account!(Owner, developer_apps::edit)),
+        post("/developer-apps/{id}/edit", account!(Owner, developer_apps::change)),
+        post("/developer-apps/{id}/rotate", account!(Owner, developer_apps::rotate)),
+        post("/developer-apps/{id}/enable", account!(Owner, developer_apps::enable)),
+        post("/developer-apps/{id}/disable", account!(Owner, developer_apps::disable)),
+        post("/developer-apps/{id}/delete", account!(Owner, developer_apps::delete)),
     ]
 }
 
 /// Returns the pages for trying the API out.
 fn reference_pages() -> [Page; 2] {
-    use Handler::Account;
     use Role::Developer;
-    [
-        get("/reference", Account(Developer, |cx, tenant| Box::pin(reference::offer(cx, tenant)))),
-        post("/reference", Account(Developer, |cx, tenant| Box::pin(reference::open(cx, tenant)))),
-    ]
+    [get("/reference", account!(Developer, reference::offer)), post("/reference", account!(Developer, reference::open))]
 }
 
 /// Returns the pages for signing in at an identity provider.

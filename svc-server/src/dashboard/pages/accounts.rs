@@ -5,15 +5,16 @@ use std::num::NonZeroU32;
 use http::StatusCode;
 use maud::{Markup, html};
 use svc_core::accounts::limits::{CappedCollection, parse_limit, parse_max_webhooks};
-use svc_core::accounts::tenants::{DeveloperAccess, Tenant};
+use svc_core::accounts::tenants::{self, DeveloperAccess, Tenant};
 use svc_core::values::TenantId;
 
-use crate::dashboard::components::{Tone, badge, empty, exact_time, facts, heading, section, table, time};
+use crate::dashboard::components::{Tone, badge, empty, exact_time, facts, heading, page_links, section, table, time};
 use crate::dashboard::context::Context;
 use crate::dashboard::form::Form;
-use crate::dashboard::forms::{Errors, FormState, confirmed, csrf, post_button};
+use crate::dashboard::forms::{EditForm, Errors, FormState, confirmed, edit_form, post_button, problem};
 use crate::dashboard::layout;
 use crate::dashboard::page_response::{PageError, PageResponse};
+use crate::dashboard::submissions::{refusal, submit};
 
 /// The number of accounts on a page.
 const PAGE: usize = 50;
@@ -62,12 +63,11 @@ pub(crate) async fn list(cx: &Context<'_>) -> Result<PageResponse, PageError> {
             }))
         }
         @if let Some(next) = next {
-            nav.pages aria-label="More accounts" {
-                span {}
+            (page_links("More accounts", None, html! {
                 a.button href=(cx.url(&format!("/accounts?{}", layout::query(&[("search", search), ("after", &next.to_string())])))) {
                     "Next"
                 }
-            }
+            }))
         }
     };
     Ok(layout::page(cx, None, "Accounts", &content))
@@ -121,17 +121,17 @@ fn detail(cx: &Context<'_>, tenant: &Tenant, limits: &FormState<'_>) -> PageResp
     let content = html! {
         (heading(&tenant.name, "", actions))
         (section("Account", facts(&known)))
-        form.card.fields method="post" action=(cx.url(&path("limits"))) {
+        (edit_form(cx, limits.values, EditForm { path: &path("limits"), top: html! {
             h2 { "Limits" }
             p.hint { "An empty field means the limit of the server. Rates are requests of one key per minute." }
-            (csrf(cx))
+            (problem(cx, &path("limits")))
+        }, version: &limits_form(tenant).digest(), fields: html! {
             (limits.text("rate_limit", "All requests", ""))
             @for collection in CappedCollection::ALL {
                 (limits.text(collection.as_str(), &format!("Writes of {collection}"), ""))
             }
             (limits.text("max_webhooks", "Webhook endpoints", "From 1 to 1000."))
-            div.actions { button.primary type="submit" { "Save limits" } }
-        }
+        }, action: "Save limits", others: html! {} }))
     };
     layout::page(cx, None, &tenant.name, &content)
 }
@@ -166,11 +166,12 @@ pub(crate) async fn set_limits(cx: &Context<'_>) -> Result<PageResponse, PageErr
         let state = FormState { values: &cx.form, errors: &errors };
         return Ok(detail(cx, &tenant, &state).status(StatusCode::UNPROCESSABLE_ENTITY));
     }
-    let change = cx.svc.account(tenant.id).change_settings(move |tenant| {
-        tenant.limits = limits;
-        tenant.max_webhooks = max_webhooks;
+    let saved = submit(cx, tenant.id, "svc.settings.change", (limits, max_webhooks), async |tx, form| {
+        form.check_version(&limits_form(&tenants::get(tx, form.tenant).await?).digest())?;
+        let change = |tenant: &mut Tenant| (tenant.limits, tenant.max_webhooks) = form.input;
+        tenants::update(tx, form.tenant.0, change).await.map(drop)
     });
-    change.await?;
+    saved.await.map_err(refusal)?;
     Ok(PageResponse::see_other(&cx.url(&format!("/accounts/{}?notice=saved", tenant.id))))
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use maud::{Markup, html};
 use svc_core::accounts::audit::object_word;
 use svc_core::accounts::tenants::Tenant;
-use svc_core::changes::{ChangeFilter, MAX_SEARCHED};
+use svc_core::changes::{ChangeFilter, Changes, MAX_SEARCHED};
 use svc_core::values::Timestamp;
 
 pub(super) use self::change_table::ChangeTable;
@@ -46,27 +46,30 @@ pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     filter.until = filter.until.into_iter().chain(before).min();
     let changes = cx.svc.account(tenant.id).audit_log().changes(filter, PAGE).await?;
     let rows = ChangeTable::new(cx, tenant, &changes.data).await?;
-    let is_filtered = !cx.query.encoded(&FILTERS).is_empty();
     let about =
         "Who changed what. Changes of records are listed for as long as their events are kept, all others for good.";
     let content = html! {
         (heading("Audit log", about, html! {}))
-        (filters::form(cx, "/audit", html! {
-            (filters::choice("actor", "Who", rows.actors().options(cx, tenant.id).await?))
-            (filters::choice("kind", "What", kinds(cx)))
-            (filters::text(cx, "object", "Id of the object"))
-            (filters::period_fields(cx, "When"))
+        (filters::list(cx, filters::List {
+            path: "/audit",
+            filters: html! {
+                (filters::choice("actor", "Who", rows.actors().options(cx, tenant.id).await?))
+                (filters::choice("kind", "What", kinds(cx)))
+                (filters::text(cx, "object", "Id of the object"))
+                (filters::period_fields(cx, "When"))
+            },
+            is_filtered: before.is_some() || !cx.query.encoded(&FILTERS).is_empty(),
+            icon: "audit",
+            none: ("No changes", "Every change of the account, its keys, its webhooks and its records is listed here.", html! {}),
+            nothing: "No change meets all filters.",
+            rows: match &changes {
+                Changes { data, .. } if !data.is_empty() => Some(rows.render(data)),
+                Changes { next: Some(_), .. } => {
+                    Some(empty("audit", "Nothing found so far", "Older changes may meet all filters.", html! {}))
+                }
+                _ => None,
+            },
         }))
-        @if !changes.data.is_empty() {
-            (rows.render(&changes.data))
-        } @else if changes.next.is_some() {
-            (empty("audit", "Nothing found so far", "Older changes may meet all filters.", html! {}))
-        } @else if !is_filtered && before.is_none() {
-            (empty("audit", "No changes", "Every change of the account, its keys, its webhooks and its records is listed here.",
-                html! {}))
-        } @else {
-            (empty("audit", "Nothing found", "No change meets all filters.", html! {}))
-        }
         @if changes.is_cut && let Some(next) = changes.next {
             p.hint {
                 "These are from the newest " (number(u64::from(MAX_SEARCHED))) " changes, back to "

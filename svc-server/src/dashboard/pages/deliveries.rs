@@ -17,7 +17,7 @@ use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookSubscription};
 use uuid::Uuid;
 
 use super::filters;
-use crate::dashboard::components::{Tone, View, badge, empty, heading, number, table};
+use crate::dashboard::components::{Tone, View, badge, heading, number, page_links, table};
 use crate::dashboard::context::Context;
 use crate::dashboard::form::Form;
 use crate::dashboard::forms::{hidden, problem};
@@ -210,7 +210,6 @@ pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     };
     let is_given = |name: &&str| cx.query.given(name).is_some();
     let is_newest = !["record", "before"].iter().any(is_given);
-    let is_filtered = !is_newest || FILTERS.iter().any(is_given);
     let may_replay = cx.may(Role::Developer) && !deliveries.is_empty();
     // A selection that was refused stays.
     let (is_all, selected) = (cx.query.text("select") == "all", cx.form.all("id").collect::<Vec<_>>());
@@ -222,20 +221,19 @@ pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
             }
             @if may_replay { (replay_actions(cx)) }
         }))
-        (filters::form(cx, "/deliveries", filter_fields(cx, &endpoints)))
-        @if deliveries.is_empty() && !is_filtered {
-            (empty("delivery", "No deliveries yet", "Add a webhook endpoint, then change a record: its event is delivered \
-                within a second.", html! { a.button.primary href=(cx.url("/webhooks")) { "Webhooks" } }))
-        } @else if deliveries.is_empty() {
-            (empty("delivery", "Nothing found", "No delivery of those that were searched meets all filters.", html! {}))
-        } @else {
-            (table_of(&cx.view(tenant), &deliveries, &endpoints, may_replay.then_some(is_selected)))
-        }
+        (filters::list(cx, filters::List {
+            path: "/deliveries",
+            filters: filter_fields(cx, &endpoints),
+            is_filtered: !is_newest || FILTERS.iter().any(is_given),
+            icon: "delivery",
+            none: ("No deliveries yet", "Add a webhook endpoint, then change a record: its event is delivered within a second.",
+                html! { a.button.primary href=(cx.url("/webhooks")) { "Webhooks" } }),
+            nothing: "No delivery of those that were searched meets all filters.",
+            rows: (!deliveries.is_empty())
+                .then(|| table_of(&cx.view(tenant), &deliveries, &endpoints, may_replay.then_some(is_selected))),
+        }))
         @if let Some(next) = next {
-            nav.pages aria-label="Pages of the list" {
-                span {}
-                a.button rel="next" href=(next_page(cx, next)) { "Older" }
-            }
+            (page_links("Pages of the list", None, html! { a.button rel="next" href=(next_page(cx, next)) { "Older" } }))
         }
     };
     Ok(layout::page(cx, Some(tenant), "Deliveries", &content))

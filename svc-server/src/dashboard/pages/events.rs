@@ -10,7 +10,7 @@ use svc_core::webhooks::events::EventId;
 use super::event_list::{ListedEvent, PAGE, SEARCHED, newest, record_id, row};
 use super::records::short;
 use super::{deliveries, filters};
-use crate::dashboard::components::{empty, exact_time, facts, heading, number, section, table};
+use crate::dashboard::components::{exact_time, facts, heading, number, section, table};
 use crate::dashboard::context::Context;
 use crate::dashboard::layout::query;
 use crate::dashboard::page_response::{PageError, PageResponse};
@@ -28,27 +28,26 @@ pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
         kind.is_none_or(|kind| event.kind == kind) && record.is_none_or(|record| event.record == record)
     };
     let events = newest(cx, tenant, since, is_wanted).await?;
-    let is_filtered = kind.is_some() || record.is_some() || since.is_some();
     let content = html! {
         (heading("Events", "What happened to the records of this account.", html! {}))
-        (filters::form(cx, "/events", html! {
-            (filters::kinds(cx))
-            (filters::text(cx, "record", "Record id"))
-            (filters::choice("within", "Time", filters::spans(cx.query.text("within"))))
+        (filters::list(cx, filters::List {
+            path: "/events",
+            filters: html! {
+                (filters::kinds(cx))
+                (filters::text(cx, "record", "Record id"))
+                (filters::choice("within", "Time", filters::spans(cx.query.text("within"))))
+            },
+            is_filtered: kind.is_some() || record.is_some() || since.is_some(),
+            icon: "event",
+            none: ("No events yet", "Each change of a record is an event: create a contact through the API.", html! {}),
+            nothing: &format!("None of the newest {} events meets all filters.", number(u64::from(SEARCHED))),
+            rows: (!events.is_empty()).then(|| html! {
+                (table("Events", &["Event", "Record", "When"], html! {
+                    @for event in &events { (row(cx, tenant, event)) }
+                }))
+                @if events.len() == PAGE { p.hint { "The newest " (PAGE) ". Filter to find others." } }
+            }),
         }))
-        @if events.is_empty() && !is_filtered {
-            (empty("event", "No events yet", "Each change of a record is an event: create a contact through the API.", html! {}))
-        } @else if events.is_empty() {
-            (empty("event", "Nothing found", &format!("None of the newest {} events meets all filters.",
-                number(u64::from(SEARCHED))), html! {}))
-        } @else {
-            (table("Events", &["Event", "Record", "When"], html! {
-                @for event in &events { (row(cx, tenant, event)) }
-            }))
-            @if events.len() == PAGE {
-                p.hint { "The newest " (PAGE) ". Filter to find others." }
-            }
-        }
     };
     Ok(layout::page(cx, Some(tenant), "Events", &content))
 }

@@ -8,6 +8,7 @@ use maud::{Markup, html};
 use svc_core::accounts::tenants::Tenant;
 use svc_core::values::{Date, Timestamp};
 
+use crate::dashboard::components::{empty, page_links};
 use crate::dashboard::context::Context;
 use crate::dashboard::form::Form;
 use crate::dashboard::layout;
@@ -123,11 +124,40 @@ pub(super) fn pages(
     is_later: bool,
     older: Option<(&str, &str)>,
 ) -> Markup {
-    html! {
-        nav.pages aria-label="Pages of the list" {
-            @if is_later { a.button href=(url(cx, path, names, &[])) { "Newest" } } @else { span {} }
+    let newest = is_later.then(|| url(cx, path, names, &[]));
+    page_links(
+        "Pages of the list",
+        newest,
+        html! {
             @if let Some(older) = older { a.button href=(url(cx, path, names, &[older])) { "Older" } }
             a.button href=(url(cx, path, names, &[("format", "csv")])) download { "Download CSV" }
+        },
+    )
+}
+
+/// A list with filters.
+pub(super) struct List<'a> {
+    pub(super) path: &'a str,
+    pub(super) filters: Markup,
+    pub(super) is_filtered: bool,
+    pub(super) icon: &'a str,
+    /// What a list says that has nothing without filters: the title, the text, and what to do first.
+    pub(super) none: (&'a str, &'a str, Markup),
+    /// What it says if nothing meets the filters.
+    pub(super) nothing: &'a str,
+    /// `None` if there are none.
+    pub(super) rows: Option<Markup>,
+}
+
+/// Returns the filters of a list and its rows, or why there are none.
+pub(super) fn list(cx: &Context<'_>, list: List<'_>) -> Markup {
+    let List { path, filters, is_filtered, icon, none: (title, text, action), nothing, rows } = list;
+    html! {
+        (form(cx, path, filters))
+        @match rows {
+            Some(rows) => { (rows) }
+            None if is_filtered => { (empty(icon, "Nothing found", nothing, html! {})) }
+            None => { (empty(icon, title, text, action)) }
         }
     }
 }

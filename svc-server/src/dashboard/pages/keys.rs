@@ -10,7 +10,7 @@ use svc_core::accounts::tenants::Tenant;
 use svc_core::values::is_one_line;
 
 use super::new_secrets::{NewSecrets, text_of};
-use crate::dashboard::components::{Tone, badge, copyable, distance, empty, heading, table, time, time_or};
+use crate::dashboard::components::{Tone, badge, copyable, distance, empty, heading, page_links, table, time, time_or};
 use crate::dashboard::context::Context;
 use crate::dashboard::form::Form;
 use crate::dashboard::forms::{EditForm, Errors, FormState, chosen_overlap, confirmed, edit_form, overlap_choice};
@@ -56,10 +56,9 @@ pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
                 @for key in &keys { (row(cx, tenant, key, may_change)) }
             }))
             @if let Some(last) = keys.last().filter(|_| has_older) {
-                nav.pages aria-label="Pages of the keys" {
-                    span {}
+                (page_links("Pages of the keys", None, html! {
                     a.button href=(cx.url(&format!("/keys?before={}", last.id))) { "Older" }
-                }
+                }))
             }
         }
     };

@@ -4,9 +4,10 @@
 use maud::{Markup, html};
 use svc_core::accounts::tenants::Tenant;
 use svc_core::operation::AnyOperation;
-use svc_core::personal::ErasureCreate;
+use svc_core::personal::{self, ErasureCreate};
 use svc_core::prelude::*;
 use svc_core::resources::invoices::InvoiceStep;
+use svc_core::store::Repository;
 use svc_core::values::Amount;
 use uuid::Uuid;
 
@@ -17,7 +18,7 @@ use crate::dashboard::context::Context;
 use crate::dashboard::form::Form;
 use crate::dashboard::forms::{confirmed, hidden, post_button, version_field};
 use crate::dashboard::page_response::{PageError, PageResponse};
-use crate::dashboard::submissions::change;
+use crate::dashboard::submissions::{change, refusal, submit};
 
 /// Returns the button for a new record, for the heading of a list. Nothing for people who may not create one.
 pub(super) fn new_button(cx: &Context<'_>, kind: &Kind) -> Markup {
@@ -96,6 +97,7 @@ fn erase_form(cx: &Context<'_>, contact: &Contact) -> Markup {
                 aria-describedby="about-reason";
             div.soft id="about-reason" { "The audit log keeps it. Name nobody in it." }
         }
+        (version_field(contact.updated_at))
     };
     confirmed(cx, "Erase", &question, &format!("/contacts/{}/erase", contact.id), reason, "Erase for good")
 }
@@ -105,7 +107,18 @@ pub(crate) async fn erase(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespo
     let reason =
         cx.form.given("reason").ok_or_else(|| PageError::Invalid("Say why the contact is erased.".to_owned()))?;
     let reason = reason.parse().map_err(|issue| PageError::Invalid(format!("The reason {issue}.")))?;
-    cx.svc.account(tenant.id).contacts().erase(cx.id()?, ErasureCreate { reason }).await?;
+    let (id, erasure) = (cx.id()?, ErasureCreate { reason });
+    let input = (id, erasure.clone());
+    let is_complete = submit(cx, tenant.id, "svc.contacts.erase", input, async |tx, form| {
+        let (id, erasure) = &form.input;
+        let contact = Repository::<Contact>::get(tx, form.tenant, *id).await?.ok_or(Error::NotFound)?;
+        form.check_version(&contact.updated_at.to_string())?;
+        Ok(personal::erase(tx, form.tenant, *id, erasure).await?.is_complete)
+    });
+    // A form that is sent again goes on where an erasure broke off.
+    if !is_complete.await.map_err(refusal)? {
+        cx.svc.account(tenant.id).contacts().erase(id, erasure).await?;
+    }
     Ok(PageResponse::see_other(&cx.url("/contacts?notice=contact-erased")))
 }
 

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::apps::ConnectedApps;
 use super::{event_list, filters};
 use crate::dashboard::components::{
-    Tone, View, badge, empty, exact_time, facts, heading, isolated, number, section, table, without_bidi_controls,
+    Tone, View, badge, exact_time, facts, heading, isolated, number, section, table, without_bidi_controls,
 };
 use crate::dashboard::context::Context;
 use crate::dashboard::layout;
@@ -152,7 +152,6 @@ pub(crate) async fn live(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
 pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let account = cx.svc.account(tenant.id);
     let filter = filter(cx)?;
-    let is_filtered = FILTERS.iter().any(|name| cx.query.given(name).is_some());
     let requests = account.requests().list(filter).await?;
     let callers = Callers::of(&cx.svc, tenant.id).await?;
     let view = cx.view(tenant);
@@ -160,22 +159,25 @@ pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
         (heading("Requests", "The newest 1,000 requests to the API of the last 24 hours, without their bodies.", html! {
             (live::switch(&cx.url(&format!("/requests/live?{}", cx.query.encoded(&FILTERS))), PAGE, None))
         }))
-        (filters::form(cx, "/requests", filter_fields(cx, &callers)))
-        @if requests.is_empty() && !is_filtered {
-            (empty("request", "No requests", "Requests with a key of this account appear here some seconds after their \
-                responses, for a day.", html! { a.button href=(cx.url("/keys")) { "API keys" } }))
-        } @else if requests.is_empty() {
-            (empty("request", "Nothing found", "No request of the log meets all filters.", html! {}))
-        } @else {
-            (table("Requests", &["Request", "Status", sender(cx), "Events", "Duration", "When"], html! {
-                @for request in requests.iter().take(PAGE) {
-                    (live::row(Requests::id(request), &Requests::cells(&view, request, &callers)))
+        (filters::list(cx, filters::List {
+            path: "/requests",
+            filters: filter_fields(cx, &callers),
+            is_filtered: FILTERS.iter().any(|name| cx.query.given(name).is_some()),
+            icon: "request",
+            none: ("No requests", "Requests with a key of this account appear here some seconds after their responses, for a day.",
+                html! { a.button href=(cx.url("/keys")) { "API keys" } }),
+            nothing: "No request of the log meets all filters.",
+            rows: (!requests.is_empty()).then(|| html! {
+                (table("Requests", &["Request", "Status", sender(cx), "Events", "Duration", "When"], html! {
+                    @for request in requests.iter().take(PAGE) {
+                        (live::row(Requests::id(request), &Requests::cells(&view, request, &callers)))
+                    }
+                }))
+                @if requests.len() > PAGE {
+                    p.hint { "The newest " (PAGE) " of " (number(requests.len() as u64)) ". Filter to find others." }
                 }
-            }))
-            @if requests.len() > PAGE {
-                p.hint { "The newest " (PAGE) " of " (number(requests.len() as u64)) ". Filter to find others." }
-            }
-        }
+            }),
+        }))
     };
     Ok(layout::page(cx, Some(tenant), "Requests", &content))
 }

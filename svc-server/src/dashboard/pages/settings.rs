@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use svc_core::accounts::limits::CappedCollection;
 use svc_core::accounts::members;
 use svc_core::accounts::sessions::{Role, Session, SessionId};
-use svc_core::accounts::tenants::Tenant;
+use svc_core::accounts::tenants::{self, Tenant};
 use svc_core::error::Error;
 use svc_core::values::{Currency, Email, Text, TimeZone};
 
@@ -14,7 +14,7 @@ use super::sign_in;
 use crate::dashboard::components::{Tone, badge, distance, facts, heading, section, table, time};
 use crate::dashboard::context::Context;
 use crate::dashboard::form::Form;
-use crate::dashboard::forms::{Errors, FormState, confirmed, csrf};
+use crate::dashboard::forms::{EditForm, Errors, FormState, confirmed, edit_form, problem};
 use crate::dashboard::layout;
 use crate::dashboard::page_response::{PageError, PageResponse};
 use crate::dashboard::submissions::{refusal, submit};
@@ -30,13 +30,18 @@ async fn with_new_member(
     tenant: &Tenant,
     new_member: &FormState<'_>,
 ) -> Result<PageResponse, PageError> {
-    let values = Form::from_fields(vec![
+    let values = settings_form(tenant);
+    page(cx, tenant, &FormState { values: &values, errors: &Errors::default() }, new_member).await
+}
+
+/// Returns the settings of an account as the fields of their form.
+fn settings_form(tenant: &Tenant) -> Form {
+    Form::from_fields(vec![
         ("name", tenant.name.clone()),
         ("time_zone", tenant.time_zone.to_string()),
         ("currency", tenant.currency.to_string()),
         ("unique_contact_email", if tenant.unique_contact_email { "on" } else { "" }.to_owned()),
-    ]);
-    page(cx, tenant, &FormState { values: &values, errors: &Errors::default() }, new_member).await
+    ])
 }
 
 async fn page(
@@ -50,17 +55,17 @@ async fn page(
     let content = html! {
         (heading("Settings", "", html! {}))
         @if cx.may(Role::Owner) {
-            form.card.fields method="post" action=(cx.url("/settings")) {
+            (edit_form(cx, state.values, EditForm { path: "/settings", top: html! {
                 h2 { "Account" }
-                (csrf(cx))
+                (problem(cx, "/settings"))
+            }, version: &settings_form(tenant).digest(), fields: html! {
                 (state.text("name", "Name", "The name of the business."))
                 (state.text("time_zone", "Time zone", "Decides which day it is, for due dates for example. A name such as \
                     Australia/Sydney."))
                 (state.text("currency", "Currency", "Of invoices and quotes that name none. A code such as AUD."))
                 (state.checkbox("unique_contact_email", "Email addresses of contacts are unique",
                     "A second contact with the same address is refused."))
-                div.actions { button.primary type="submit" { "Save" } }
-            }
+            }, action: "Save", others: html! {} }))
         } @else {
             (section("Account", facts(&[
                 ("Name", html! { (tenant.name) }),
@@ -103,7 +108,6 @@ fn limits(tenant: &Tenant) -> Markup {
     let rates = rates.filter_map(|(name, limit)| limit.map(|limit| (name, html! { (limit) " per minute and key" })));
     let webhooks = tenant.max_webhooks.map(|limit| ("Webhook endpoints".to_owned(), html! { (limit) }));
     let own: Vec<(String, Markup)> = rates.chain(webhooks).collect();
-    let own: Vec<(&str, Markup)> = own.iter().map(|(name, limit)| (name.as_str(), limit.clone())).collect();
     html! {
         @if own.is_empty() {
             p.soft { "The limits of the server apply. Its operator can set others for this account." }
@@ -176,13 +180,19 @@ pub(crate) async fn save(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
         let new_member = FormState { values: &member_forms::new(), errors: &Errors::default() };
         return Ok(page(cx, tenant, &state, &new_member).await?.status(StatusCode::UNPROCESSABLE_ENTITY));
     };
-    let change = cx.svc.account(tenant.id).change_settings(move |tenant| {
-        name.as_str().clone_into(&mut tenant.name);
-        tenant.time_zone = zone.clone();
-        tenant.currency = currency;
-        tenant.unique_contact_email = unique_contact_email;
+    let input = (name, zone, currency, unique_contact_email);
+    let saved = submit(cx, tenant.id, "svc.settings.change", input, async |tx, form| {
+        form.check_version(&settings_form(&tenants::get(tx, form.tenant).await?).digest())?;
+        let (name, zone, currency, unique_contact_email) = &form.input;
+        let change = |tenant: &mut Tenant| {
+            name.as_str().clone_into(&mut tenant.name);
+            tenant.time_zone = zone.clone();
+            tenant.currency = *currency;
+            tenant.unique_contact_email = *unique_contact_email;
+        };
+        tenants::update(tx, form.tenant.0, change).await.map(drop)
     });
-    change.await?;
+    saved.await.map_err(refusal)?;
     Ok(PageResponse::see_other(&cx.url("/settings?notice=saved")))
 }
 

@@ -70,7 +70,6 @@ fn details(record: &Map<String, Value>, values: &FieldValues<'_>) -> Markup {
     let fields = fields.map(String::as_str).chain(["id"]);
     let fields: Vec<(String, Markup)> =
         fields.map(|field| (capitalized(&label(field)), values.value(record, field))).collect();
-    let fields: Vec<(&str, Markup)> = fields.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
     facts(&fields)
 }
 
