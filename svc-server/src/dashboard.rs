@@ -45,6 +45,7 @@ mod live;
 mod oidc;
 mod page_response;
 mod pages;
+mod prelude;
 mod published;
 pub mod routes;
 mod site;

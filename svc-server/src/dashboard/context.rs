@@ -85,6 +85,11 @@ impl Context<'_> {
         self.site.mount()
     }
 
+    /// Returns a redirect to a page, such as `/keys`.
+    pub(super) fn see_other(&self, path: &str) -> PageResponse {
+        PageResponse::see_other(&self.url(path))
+    }
+
     /// Returns the URL of a page, such as `/keys`.
     pub(super) fn url(&self, path: &str) -> String {
         self.site.url(path)

@@ -176,7 +176,15 @@ pub(super) struct FormState<'a> {
     pub(super) errors: &'a Errors,
 }
 
-impl FormState<'_> {
+/// The errors of a form that is shown for the first time.
+static NO_ERRORS: Errors = Errors(Vec::new());
+
+impl<'a> FormState<'a> {
+    /// Returns the state of a form that shows these values for the first time.
+    pub(super) fn new(values: &'a Form) -> Self {
+        Self { values, errors: &NO_ERRORS }
+    }
+
     /// Returns a field with its label, a hint and its error. `control` gets the attributes that tie it to them: its id, the
     /// id of its description, and whether it is invalid.
     fn field(

@@ -141,7 +141,7 @@ pub(super) async fn change(
     next: &str,
 ) -> Result<PageResponse, PageError> {
     let id = call(cx, tenant, operation, body).await.map_err(refusal)?;
-    Ok(PageResponse::see_other(&cx.url(&next.replace("{id}", &id.to_string()))))
+    Ok(cx.see_other(&next.replace("{id}", &id.to_string())))
 }
 
 /// Returns what a person reads about a refused change.

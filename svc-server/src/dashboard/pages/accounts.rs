@@ -3,18 +3,11 @@
 use std::num::NonZeroU32;
 
 use http::StatusCode;
-use maud::{Markup, html};
 use svc_core::accounts::limits::{CappedCollection, parse_limit, parse_max_webhooks};
 use svc_core::accounts::tenants::{self, DeveloperAccess, Tenant};
 use svc_core::values::TenantId;
 
-use crate::dashboard::components::{Tone, badge, empty, exact_time, facts, heading, page_links, section, table, time};
-use crate::dashboard::context::Context;
-use crate::dashboard::form::Form;
-use crate::dashboard::forms::{EditForm, Errors, FormState, confirmed, edit_form, post_button, problem};
-use crate::dashboard::layout;
-use crate::dashboard::page_response::{PageError, PageResponse};
-use crate::dashboard::submissions::{refusal, submit};
+use crate::dashboard::prelude::*;
 
 /// The number of accounts on a page.
 const PAGE: usize = 50;
@@ -86,7 +79,7 @@ fn access(tenant: &Tenant) -> Markup {
 pub(crate) async fn show(cx: &Context<'_>) -> Result<PageResponse, PageError> {
     let tenant = cx.svc.accounts().get(cx.id()?).await?;
     let values = limits_form(&tenant);
-    let state = FormState { values: &values, errors: &Errors::default() };
+    let state = FormState::new(&values);
     Ok(detail(cx, &tenant, &state))
 }
 
@@ -172,7 +165,7 @@ pub(crate) async fn set_limits(cx: &Context<'_>) -> Result<PageResponse, PageErr
         tenants::update(tx, form.tenant.0, change).await.map(drop)
     });
     saved.await.map_err(refusal)?;
-    Ok(PageResponse::see_other(&cx.url(&format!("/accounts/{}?notice=saved", tenant.id))))
+    Ok(cx.see_other(&format!("/accounts/{}?notice=saved", tenant.id)))
 }
 
 /// Approves or withdraws the developer access of an account.
@@ -184,14 +177,14 @@ pub(crate) async fn set_access(cx: &Context<'_>) -> Result<PageResponse, PageErr
     };
     let tenant: TenantId = cx.id()?;
     cx.svc.account(tenant).change_settings(move |tenant| tenant.developer_access = access).await?;
-    Ok(PageResponse::see_other(&cx.url(&format!("/accounts/{tenant}?notice=saved"))))
+    Ok(cx.see_other(&format!("/accounts/{tenant}?notice=saved")))
 }
 
 /// Shows the pages of an account to the operator.
 pub(crate) async fn view(cx: &Context<'_>) -> Result<PageResponse, PageError> {
     cx.svc.dashboard().view(cx.session.id, Some(cx.id()?)).await?;
     cx.site.check_sessions();
-    Ok(PageResponse::see_other(&cx.url("/")))
+    Ok(cx.see_other("/"))
 }
 
 /// Shows the pages of no account any more.
@@ -199,5 +192,5 @@ pub(crate) async fn leave(cx: &Context<'_>) -> Result<PageResponse, PageError> {
     let viewed = cx.session.viewed_tenant_id;
     cx.svc.dashboard().view(cx.session.id, None).await?;
     cx.site.check_sessions();
-    Ok(PageResponse::see_other(&cx.url(&viewed.map_or("/accounts".to_owned(), |tenant| format!("/accounts/{tenant}")))))
+    Ok(cx.see_other(&viewed.map_or("/accounts".to_owned(), |tenant| format!("/accounts/{tenant}"))))
 }

@@ -1,25 +1,17 @@
 //! Connected apps: the programs of others that an owner lets work on the account, and how their access ends.
 
-use maud::{Markup, html};
 use svc_core::Svc;
 use svc_core::accounts::apps::{App, AppId};
 use svc_core::accounts::grants::{Grant, GrantId};
 use svc_core::accounts::keys::Scope;
-use svc_core::accounts::sessions::Role;
-use svc_core::accounts::tenants::Tenant;
 use svc_core::error::Error;
 use svc_core::values::{TenantId, WebhookUrl};
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 use uuid::Uuid;
 
 use super::deliveries;
-use crate::dashboard::components::{
-    Tone, badge, distance, empty, heading, isolated, number, table, time, time_or, without_bidi_controls,
-};
-use crate::dashboard::context::Context;
-use crate::dashboard::forms::confirmed;
-use crate::dashboard::layout;
-use crate::dashboard::page_response::{PageError, PageResponse};
+
+use crate::dashboard::prelude::*;
 
 /// The number of webhooks that are listed for an app.
 const MAX_WEBHOOKS: usize = 3;

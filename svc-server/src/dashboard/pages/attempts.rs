@@ -1,20 +1,16 @@
 //! The attempts at a delivery as a timeline, which is live: where the delivery stands, and below it each attempt, the newest
 //! first.
 
-use maud::{Markup, html};
 use svc_core::Svc;
-use svc_core::accounts::tenants::Tenant;
 use svc_core::error::Error;
 use svc_core::values::TenantId;
 use svc_core::webhooks::deliveries::{AttemptLog, Delivery, DeliveryId, DeliveryStatus, FailureReason};
 use uuid::Uuid;
 
 use super::deliveries::{outcome, status};
-use crate::dashboard::components::{Tone, View, badge, number};
-use crate::dashboard::context::Context;
 use crate::dashboard::failures;
 use crate::dashboard::live::{self, List as _};
-use crate::dashboard::page_response::{PageError, PageResponse};
+use crate::dashboard::prelude::*;
 
 /// The number of attempts that a page lists: those that [`Deliveries::attempts`](svc_core::service::Deliveries::attempts) returns.
 const MAX_ATTEMPTS: usize = svc_core::service::MAX_ATTEMPTS as usize;

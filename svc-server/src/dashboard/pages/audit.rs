@@ -5,20 +5,15 @@ mod change_table;
 
 use std::sync::Arc;
 
-use maud::{Markup, html};
 use svc_core::accounts::audit::object_word;
-use svc_core::accounts::tenants::Tenant;
 use svc_core::changes::{ChangeFilter, Changes, MAX_SEARCHED};
 use svc_core::values::Timestamp;
 
 pub(super) use self::change_table::ChangeTable;
 use self::change_table::ChangeTexts;
 use super::filters;
-use crate::dashboard::components::{empty, exact_time, heading, number};
-use crate::dashboard::context::Context;
 use crate::dashboard::csv;
-use crate::dashboard::layout;
-use crate::dashboard::page_response::{PageError, PageResponse};
+use crate::dashboard::prelude::*;
 
 /// The number of changes on a page.
 const PAGE: u32 = 50;
@@ -53,8 +48,8 @@ pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
         (filters::list(cx, filters::List {
             path: "/audit",
             filters: html! {
-                (filters::choice("actor", "Who", rows.actors().options(cx, tenant.id).await?))
-                (filters::choice("kind", "What", kinds(cx)))
+                (rows.actors().filter(cx, tenant.id).await?)
+                (kinds(cx))
                 (filters::text(cx, "object", "Id of the object"))
                 (filters::period_fields(cx, "When"))
             },
@@ -95,6 +90,7 @@ fn filter(cx: &Context<'_>, tenant: &Tenant) -> Result<ChangeFilter, PageError> 
     })
 }
 
+/// Returns the filter of what was changed.
 fn kinds(cx: &Context<'_>) -> Markup {
     let mut kinds: Vec<String> = Vec::new();
     for kind in cx.svc.store().env().event_kinds.all() {
@@ -103,11 +99,10 @@ fn kinds(cx: &Context<'_>) -> Markup {
             kinds.push(record.to_owned());
         }
     }
-    let any = std::iter::once((String::new(), "Everything".to_owned()));
     let is_there = |kind: &&str| cx.site.has_apps() || !KINDS_OF_APPS.contains(kind);
     let kinds = kinds.into_iter().chain(KINDS.into_iter().filter(is_there).map(str::to_owned));
     let named = kinds.map(|kind| (object_word(&kind).replace('_', " "), kind)).map(|(name, kind)| (kind, name));
-    filters::options(cx.query.text("kind"), any.chain(named))
+    filters::one_of(cx, "kind", "What", "Everything", named)
 }
 
 /// Returns the changes that the filters select as a CSV file, the newest first.

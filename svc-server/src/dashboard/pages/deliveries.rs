@@ -2,10 +2,7 @@
 
 use std::collections::HashMap;
 
-use maud::{Markup, html};
 use svc_core::Svc;
-use svc_core::accounts::sessions::Role;
-use svc_core::accounts::tenants::Tenant;
 use svc_core::error::Error;
 use svc_core::pages::{Limit, ListParams, SentCursor};
 use svc_core::resources::NoFilter;
@@ -17,14 +14,8 @@ use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookSubscription};
 use uuid::Uuid;
 
 use super::filters;
-use crate::dashboard::components::{Tone, View, badge, heading, number, page_links, table};
-use crate::dashboard::context::Context;
-use crate::dashboard::form::Form;
-use crate::dashboard::forms::{hidden, problem};
-use crate::dashboard::layout;
 use crate::dashboard::live::{self, List as _};
-use crate::dashboard::page_response::{PageError, PageResponse};
-use crate::dashboard::submissions::{refusal, submit};
+use crate::dashboard::prelude::*;
 
 const PAGE: u32 = 50;
 const MAX_ENDPOINTS: usize = 100;
@@ -256,16 +247,13 @@ fn replay_actions(cx: &Context<'_>) -> Markup {
 fn filter_fields(cx: &Context<'_>, endpoints: &Endpoints) -> Markup {
     let mut sorted: Vec<&WebhookSubscription> = endpoints.values().collect();
     sorted.sort_by_key(|endpoint| endpoint.url.as_str());
-    let any = |text: &str| std::iter::once((String::new(), text.to_owned()));
     let endpoints = sorted.iter().map(|endpoint| (endpoint.id.to_string(), endpoint.url.as_str().to_owned()));
-    let endpoints = filters::options(cx.query.text("endpoint"), any("All endpoints").chain(endpoints));
     let texts = [("pending", "Waiting"), ("succeeded", "Delivered"), ("failed", "Failed"), ("held", "Held")];
     let statuses = texts.map(|(value, text)| (value.to_owned(), text.to_owned()));
-    let statuses = filters::options(cx.query.text("status"), any("All statuses").chain(statuses));
     html! {
-        (filters::choice("endpoint", "Endpoint", endpoints))
+        (filters::one_of(cx, "endpoint", "Endpoint", "All endpoints", endpoints))
         (filters::kinds(cx))
-        (filters::choice("status", "Status", statuses))
+        (filters::one_of(cx, "status", "Status", "All statuses", statuses))
         (filters::choice("within", "Time", filters::spans(cx.query.text("within"))))
         (filters::text(cx, "record", "Record id"))
     }
@@ -322,7 +310,7 @@ pub(crate) async fn replay_selected(cx: &Context<'_>, tenant: &Tenant) -> Result
     });
     replayed.await.map_err(refusal)?;
     let query = cx.query.encoded(&PARAMETERS);
-    Ok(PageResponse::see_other(&cx.url(&format!("/deliveries?{query}&notice=replayed"))))
+    Ok(cx.see_other(&format!("/deliveries?{query}&notice=replayed")))
 }
 
 #[cfg(test)]

@@ -1,8 +1,5 @@
 //! A delivery: its attempts, what was sent and what came back, and sending it again.
 
-use maud::{Markup, html};
-use svc_core::accounts::sessions::Role;
-use svc_core::accounts::tenants::Tenant;
 use svc_core::error::Error;
 use svc_core::requests::RequestFilter;
 use svc_core::values::Patch;
@@ -13,12 +10,8 @@ use svc_core::webhooks::subscriptions::{WebhookSubscription, WebhookUpdate};
 use super::deliveries::outcome;
 use super::sent_request::SentRequest;
 use super::{attempts, filters};
-use crate::dashboard::components::{Tone, badge, exact_time, facts, heading, number, section, table};
-use crate::dashboard::context::Context;
-use crate::dashboard::forms::post_button;
-use crate::dashboard::page_response::{PageError, PageResponse};
-use crate::dashboard::submissions::{refusal, submit};
-use crate::dashboard::{json, layout};
+use crate::dashboard::json;
+use crate::dashboard::prelude::*;
 
 /// Shows a delivery with one of its attempts.
 pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
@@ -193,5 +186,5 @@ pub(crate) async fn replay(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResp
         replays::replay_delivery(tx, form.tenant, form.input).await.map(drop)
     });
     replayed.await.map_err(refusal)?;
-    Ok(PageResponse::see_other(&cx.url(&format!("/deliveries/{id}?notice=replayed"))))
+    Ok(cx.see_other(&format!("/deliveries/{id}?notice=replayed")))
 }

@@ -1,28 +1,16 @@
 //! Developer apps: those that belong to this account. Owners of any account can then connect them.
 
 use http::StatusCode;
-use maud::{Markup, html};
 use svc_core::accounts::apps::{self, App, AppCreate, AppId, AppUpdate, MAX_REDIRECT_URIS, NewApp};
-use svc_core::accounts::sessions::Role;
-use svc_core::accounts::tenants::Tenant;
 use svc_core::crypto::sha256;
 use svc_core::error::Error;
 use svc_core::oauth;
 use svc_core::values::{RedirectUri, Text, WebhookUrl};
 
 use super::apps::{scopes_in_words, website_host};
-use super::new_secrets::{NewSecrets, text_of};
-use crate::dashboard::components::{
-    Tone, badge, copyable, empty, exact_time, facts, heading, isolated, section, table, time, without_bidi_controls,
-};
-use crate::dashboard::context::Context;
-use crate::dashboard::form::Form;
-use crate::dashboard::forms::{
-    EditForm, Errors, FormState, chosen_overlap, confirmed, edit_form, overlap_choice, post_button,
-};
-use crate::dashboard::layout;
-use crate::dashboard::page_response::{PageError, PageResponse};
-use crate::dashboard::submissions::{refusal, submit};
+use super::new_secrets::{NewSecrets, STORED, SecretsPage, text_of};
+
+use crate::dashboard::prelude::*;
 
 /// Returns the app in the path, if it belongs to the account.
 async fn own_app(cx: &Context<'_>, tenant: &Tenant) -> Result<App, PageError> {
@@ -140,8 +128,7 @@ fn actions(cx: &Context<'_>, app: &App) -> Markup {
 
 /// Shows the form of a new app.
 pub(crate) async fn new(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    let state = FormState { values: &Form::of(b"kind=confidential&scopes=read"), errors: &Errors::default() };
-    Ok(form(cx, tenant, None, &state))
+    Ok(form(cx, tenant, None, &FormState::new(&Form::of(b"kind=confidential&scopes=read"))))
 }
 
 /// Shows the form of an app that is there.
@@ -156,7 +143,7 @@ pub(crate) async fn edit(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
         ("scopes", if app.writes() { "write" } else { "read" }.to_owned()),
         ("disconnect_url", url(&app.disconnect_url)),
     ]);
-    Ok(form(cx, tenant, Some(&app), &FormState { values: &values, errors: &Errors::default() }))
+    Ok(form(cx, tenant, Some(&app), &FormState::new(&values)))
 }
 
 fn form(cx: &Context<'_>, tenant: &Tenant, app: Option<&App>, state: &FormState<'_>) -> PageResponse {
@@ -334,28 +321,25 @@ pub(crate) async fn change(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResp
     }
 }
 
-/// Shows the secrets of an app that were just made. Their texts are part of this response alone.
+/// Shows the secrets of an app that were just made.
 fn secrets(cx: &Context<'_>, tenant: &Tenant, new: &NewSecrets, title: &str) -> PageResponse {
     let has_any = new.secret.is_some() || new.signing_secret.is_some();
     let about = match has_any {
         true => "Copy what is secret now and store it where your app reads it. It will not be shown again.",
         false => "Your app sends the client id. It is no secret.",
     };
-    let done = if has_any { "I have stored it" } else { "Continue" };
-    let content = html! {
-        (heading(title, about, html! {}))
-        div.card.fields {
-            (copyable("client-id", "Client id", new.client_id.as_deref().unwrap_or_default()))
-            @if let Some(secret) = &new.secret {
-                (copyable("client-secret", "Client secret", secret))
-            }
-            @if let Some(secret) = &new.signing_secret {
-                (copyable("signing-secret", "Signing secret of app.disconnected", secret))
-            }
-            div.actions { a.button.primary href=(cx.url(&format!("/developer-apps/{}", new.id))) { (done) } }
-        }
+    let page = SecretsPage {
+        title,
+        about,
+        texts: &[
+            ("client-id", "Client id", new.client_id.as_deref()),
+            ("client-secret", "Client secret", new.secret.as_deref()),
+            ("signing-secret", "Signing secret of app.disconnected", new.signing_secret.as_deref()),
+        ],
+        example: None,
+        next: &format!("/developer-apps/{}", new.id),
     };
-    layout::page(cx, Some(tenant), title, &content)
+    page.respond(cx, tenant, if has_any { STORED } else { "Continue" })
 }
 
 /// Replaces the secret, and the old one is taken as well for a while.
@@ -370,7 +354,7 @@ pub(crate) async fn rotate(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResp
 }
 
 fn back(cx: &Context<'_>, id: AppId, notice: &str) -> PageResponse {
-    PageResponse::see_other(&cx.url(&format!("/developer-apps/{id}?notice={notice}")))
+    cx.see_other(&format!("/developer-apps/{id}?notice={notice}"))
 }
 
 /// Enables an app.
@@ -403,5 +387,5 @@ async fn set_disabled(
 pub(crate) async fn delete(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let app = own_app(cx, tenant).await?;
     cx.svc.apps().delete(app.id).await?;
-    Ok(PageResponse::see_other(&cx.url("/developer-apps?notice=app-deleted")))
+    Ok(cx.see_other("/developer-apps?notice=app-deleted"))
 }

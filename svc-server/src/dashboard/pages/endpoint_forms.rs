@@ -1,23 +1,15 @@
 //! The forms of endpoints: adding one, changing one, trying one before it is saved, and the page that shows a new secret.
 
 use http::StatusCode;
-use maud::{Markup, html};
-use svc_core::accounts::tenants::Tenant;
 use svc_core::error::Error;
 use svc_core::resources::crud;
 use svc_core::values::{EventKind, EventSet, Patch, Text, WebhookUrl};
 use svc_core::webhooks::addresses;
 use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookCreate, WebhookSubscription, WebhookUpdate};
 
-use crate::dashboard::components::{copyable, heading, table};
-use crate::dashboard::context::Context;
-use crate::dashboard::form::Form;
-use crate::dashboard::forms::{Errors, FormState, hidden};
-use crate::dashboard::layout;
-use crate::dashboard::page_response::{PageError, PageResponse};
 use crate::dashboard::pages::endpoint_options::{self, Options};
-use crate::dashboard::pages::new_secrets::{NewSecrets, text_of};
-use crate::dashboard::submissions::submit;
+use crate::dashboard::pages::new_secrets::{NewSecrets, STORED, SecretsPage, text_of};
+use crate::dashboard::prelude::*;
 use crate::dashboard::trials::{self, Tried};
 
 /// What the form is about: a new endpoint, or one that is there.
@@ -29,8 +21,7 @@ enum Subject<'e> {
 
 /// Shows the form of a new endpoint.
 pub(crate) async fn new(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    let state = FormState { values: &Form::of(b"selection=all"), errors: &Errors::default() };
-    Ok(form(cx, tenant, Subject::New, &state, None))
+    Ok(form(cx, tenant, Subject::New, &FormState::new(&Form::of(b"selection=all")), None))
 }
 
 /// Shows the form of an endpoint that is there.
@@ -39,8 +30,7 @@ pub(crate) async fn edit(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     if endpoint.grant_id.is_some() {
         return Err(PageError::Refused("This endpoint belongs to an app, which alone changes it.".to_owned()));
     }
-    let state = FormState { values: &values_of(&endpoint), errors: &Errors::default() };
-    Ok(form(cx, tenant, Subject::Existing(&endpoint), &state, None))
+    Ok(form(cx, tenant, Subject::Existing(&endpoint), &FormState::new(&values_of(&endpoint)), None))
 }
 
 fn values_of(endpoint: &WebhookSubscription) -> Form {
@@ -244,7 +234,7 @@ pub(crate) async fn change(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResp
         .await
     };
     match save(cx, update).await? {
-        Ok(()) => Ok(PageResponse::see_other(&cx.url(&format!("/webhooks/{}?notice=saved", endpoint.id)))),
+        Ok(()) => Ok(cx.see_other(&format!("/webhooks/{}?notice=saved", endpoint.id))),
         Err(refusal) => Ok(refused(cx, tenant, Subject::Existing(&endpoint), refusal)),
     }
 }
@@ -351,19 +341,17 @@ async fn try_form(
     let is_saved_host = own.is_none_or(|own| own.url.has_origin_of(&url));
     let request = trials::request(cx.svc.store().env(), tenant.id, own.filter(|_| is_saved_host), url, kind);
     let tried = trials.send(request, !is_saved_host).await?;
-    let state = FormState { values, errors: &Errors::default() };
-    Ok(form(cx, tenant, subject, &state, Some(&tried)))
+    Ok(form(cx, tenant, subject, &FormState::new(values), Some(&tried)))
 }
 
-/// Shows a new secret. Its text is part of this response alone.
+/// Shows a new secret.
 pub(super) fn secret(cx: &Context<'_>, tenant: &Tenant, endpoint: &NewSecrets, title: &str) -> PageResponse {
-    let about = "Copy the secret now and store it where your program verifies signatures. It will not be shown again.";
-    let content = html! {
-        (heading(title, about, html! {}))
-        div.card.fields {
-            (copyable("secret", "Signing secret", endpoint.secret.as_deref().unwrap_or_default()))
-            div.actions { a.button.primary href=(cx.url(&format!("/webhooks/{}", endpoint.id))) { "I have stored it" } }
-        }
+    let page = SecretsPage {
+        title,
+        about: "Copy the secret now and store it where your program verifies signatures. It will not be shown again.",
+        texts: &[("secret", "Signing secret", endpoint.secret.as_deref())],
+        example: None,
+        next: &format!("/webhooks/{}", endpoint.id),
     };
-    layout::page(cx, Some(tenant), title, &content)
+    page.respond(cx, tenant, STORED)
 }

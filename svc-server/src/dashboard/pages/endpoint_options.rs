@@ -1,7 +1,6 @@
 //! The fields of the form of an endpoint for what it asks for beyond the contract. Headers, authentication and certificates
 //! are set by the API or with `svc` alone: they have secrets, or are files.
 
-use maud::{Markup, html};
 use svc_core::values::Patch;
 use svc_core::webhooks::filters::Filter;
 use svc_core::webhooks::options::{
@@ -9,8 +8,7 @@ use svc_core::webhooks::options::{
 };
 use svc_core::webhooks::subscriptions::{WebhookCreate, WebhookSubscription, WebhookUpdate};
 
-use crate::dashboard::form::Form;
-use crate::dashboard::forms::{Errors, FormState};
+use crate::dashboard::prelude::*;
 
 /// The field that says that the form has these fields.
 const PRESENT: &str = "options";

@@ -1,15 +1,12 @@
 //! The newest events, as lists show them.
 
-use maud::{Markup, html};
 use serde::Deserialize;
-use svc_core::accounts::tenants::Tenant;
 use svc_core::values::{EventKind, Timestamp};
 use svc_core::webhooks::events::{Event, EventId};
 
 use super::records::short;
-use crate::dashboard::components::time;
-use crate::dashboard::context::Context;
-use crate::dashboard::page_response::PageError;
+
+use crate::dashboard::prelude::*;
 
 /// The number of events that a page lists.
 pub(super) const PAGE: usize = 50;

@@ -1,7 +1,5 @@
 //! Events: what happened to the records of the account, and where it went.
 
-use maud::html;
-use svc_core::accounts::tenants::Tenant;
 use svc_core::requests::RequestFilter;
 use svc_core::store::DeliveryFilter;
 use svc_core::values::EventKind;
@@ -10,11 +8,9 @@ use svc_core::webhooks::events::EventId;
 use super::event_list::{ListedEvent, PAGE, SEARCHED, newest, record_id, row};
 use super::records::short;
 use super::{deliveries, filters};
-use crate::dashboard::components::{exact_time, facts, heading, number, section, table};
-use crate::dashboard::context::Context;
+use crate::dashboard::json;
 use crate::dashboard::layout::query;
-use crate::dashboard::page_response::{PageError, PageResponse};
-use crate::dashboard::{json, layout};
+use crate::dashboard::prelude::*;
 
 /// The number of deliveries that the page of an event lists.
 const MAX_DELIVERIES: u32 = 100;

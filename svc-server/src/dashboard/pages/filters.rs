@@ -4,15 +4,9 @@ use std::ops::Range;
 use std::str::FromStr;
 use std::time::Duration;
 
-use maud::{Markup, html};
-use svc_core::accounts::tenants::Tenant;
 use svc_core::values::{Date, Timestamp};
 
-use crate::dashboard::components::{empty, page_links};
-use crate::dashboard::context::Context;
-use crate::dashboard::form::Form;
-use crate::dashboard::layout;
-use crate::dashboard::page_response::PageError;
+use crate::dashboard::prelude::*;
 
 /// The time spans of lists: the values in the query, their texts, and their hours.
 const SPANS: [(&str, &str, u32); 6] = [
@@ -97,6 +91,18 @@ pub(super) fn choice(name: &str, label: &str, options: Markup) -> Markup {
     html! { label { (label) select name=(name) { (options) } } }
 }
 
+/// Returns a filter with one of these values and their texts, or any of them.
+pub(super) fn one_of(
+    cx: &Context<'_>,
+    name: &str,
+    label: &str,
+    any: &str,
+    values: impl IntoIterator<Item = (String, String)>,
+) -> Markup {
+    let any = std::iter::once((String::new(), any.to_owned()));
+    choice(name, label, options(cx.query.text(name), any.chain(values)))
+}
+
 /// Returns a filter that is typed in.
 pub(super) fn text(cx: &Context<'_>, name: &str, label: &str) -> Markup {
     html! { label { (label) input type="text" name=(name) value=(cx.query.text(name)) autocomplete="off"; } }
@@ -104,9 +110,8 @@ pub(super) fn text(cx: &Context<'_>, name: &str, label: &str) -> Markup {
 
 /// Returns the filter of event kinds.
 pub(super) fn kinds(cx: &Context<'_>) -> Markup {
-    let any = std::iter::once((String::new(), "All kinds".to_owned()));
     let kinds = cx.svc.store().env().event_kinds.all().map(|kind| (kind.to_string(), kind.to_string()));
-    choice("kind", "Event", options(cx.query.text("kind"), any.chain(kinds)))
+    one_of(cx, "kind", "Event", "All kinds", kinds)
 }
 
 /// Returns the URL of the list at `path` with those filters of the query that have these names, and with more parameters.

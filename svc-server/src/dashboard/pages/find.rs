@@ -1,15 +1,10 @@
 //! What a search finds, by kind.
 
-use maud::{Markup, html};
-use svc_core::accounts::tenants::Tenant;
 use svc_core::error::Error;
 use svc_core::find::{self, Found, Hit, MAX_HITS};
 
-use crate::dashboard::components::{empty, heading, section};
-use crate::dashboard::context::Context;
-use crate::dashboard::layout;
-use crate::dashboard::page_response::{PageError, PageResponse};
 use crate::dashboard::pages::kinds;
+use crate::dashboard::prelude::*;
 
 /// Lists what was found. What is found alone is shown at once.
 pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
@@ -20,7 +15,7 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
         Err(error) => return Err(error.into()),
     };
     if let ([only], true) = (&found.data[..], found.is_complete) {
-        return Ok(PageResponse::see_other(&cx.url(&path(only))));
+        return Ok(cx.see_other(&path(only)));
     }
     let about = "Names, email addresses, phone numbers, companies, suburbs, numbers, and the beginnings of ids.";
     let content = html! {

@@ -3,20 +3,12 @@
 use std::time::Duration;
 
 use http::StatusCode;
-use maud::{Markup, html};
 use svc_core::accounts::keys::{self, ApiKey, KeyCreate, KeyId, NewKey, Scope};
-use svc_core::accounts::sessions::Role;
-use svc_core::accounts::tenants::Tenant;
 use svc_core::values::is_one_line;
 
-use super::new_secrets::{NewSecrets, text_of};
-use crate::dashboard::components::{Tone, badge, copyable, distance, empty, heading, page_links, table, time, time_or};
-use crate::dashboard::context::Context;
-use crate::dashboard::form::Form;
-use crate::dashboard::forms::{EditForm, Errors, FormState, chosen_overlap, confirmed, edit_form, overlap_choice};
-use crate::dashboard::layout;
-use crate::dashboard::page_response::{PageError, PageResponse};
-use crate::dashboard::submissions::{refusal, submit};
+use super::new_secrets::{NewSecrets, STORED, SecretsPage, text_of};
+
+use crate::dashboard::prelude::*;
 
 /// The number of keys on a page.
 const PAGE: usize = 100;
@@ -109,8 +101,7 @@ fn row(cx: &Context<'_>, tenant: &Tenant, key: &ApiKey, may_change: bool) -> Mar
 
 /// Shows the form of a new key.
 pub(crate) async fn new(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    let state = FormState { values: &Form::of(b"scopes=write"), errors: &Errors::default() };
-    Ok(form(cx, tenant, &state))
+    Ok(form(cx, tenant, &FormState::new(&Form::of(b"scopes=write"))))
 }
 
 fn form(cx: &Context<'_>, tenant: &Tenant, state: &FormState<'_>) -> PageResponse {
@@ -180,23 +171,17 @@ fn secrets_of(new: &NewKey) -> NewSecrets {
     }
 }
 
-/// Shows a new key. Its text is part of this response alone.
+/// Shows a new key.
 fn created(cx: &Context<'_>, tenant: &Tenant, new: &NewSecrets) -> PageResponse {
-    let text = new.secret.as_deref().unwrap_or_default();
-    let example = format!("curl '{}/api/v1/contacts' -H 'Authorization: Bearer {text}'", cx.address());
-    let content = html! {
-        (heading("Key created", "Copy it now and store it where your program reads it. It will not be shown again.", html! {}))
-        div.card.fields {
-            (copyable("key", "API key", text))
-            @if let Some(secret) = &new.signing_secret {
-                (copyable("signing-secret", "Signing secret", secret))
-            }
-            p.hint { "Try it:" }
-            pre { code { (example) } }
-            div.actions { a.button.primary href=(cx.url("/keys")) { "I have stored it" } }
-        }
+    let key = new.secret.as_deref();
+    let page = SecretsPage {
+        title: "Key created",
+        about: "Copy it now and store it where your program reads it. It will not be shown again.",
+        texts: &[("key", "API key", key), ("signing-secret", "Signing secret", new.signing_secret.as_deref())],
+        example: key,
+        next: "/keys",
     };
-    layout::page(cx, Some(tenant), "Key created", &content)
+    page.respond(cx, tenant, STORED)
 }
 
 /// Replaces a key, which stays valid for a while.

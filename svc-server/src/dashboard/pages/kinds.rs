@@ -46,8 +46,8 @@ pub(crate) struct Kind {
     pub(super) name: &'static [&'static str],
     /// The headings and the fields of the list, after the name.
     pub(super) columns: &'static [(&'static str, &'static str)],
-    /// The columns of its CSV file.
-    pub(super) file: &'static [&'static str],
+    /// The columns of its CSV file, which are fields and [`CONTACT`], with spaces in between.
+    pub(super) file: &'static str,
     /// The fields of its forms. The names are those of the API, whose rules apply.
     form: &'static [Field],
     pub(super) create: &'static dyn AnyOperation,

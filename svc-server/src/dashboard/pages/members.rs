@@ -1,20 +1,11 @@
 //! The members of an account: a part of its settings, which owners see. And the page on which a person who is a member of
 //! several accounts chooses one.
 
-use maud::{Markup, html};
 use svc_core::accounts::members::Member;
-use svc_core::accounts::sessions::Role;
-use svc_core::accounts::tenants::Tenant;
 use svc_core::platform::operations::{REMOVE_MEMBER, UPDATE_MEMBER};
 use svc_core::values::{Email, TenantId};
 
-use crate::dashboard::components::{Tone, badge, empty, heading, section, table, time};
-use crate::dashboard::context::Context;
-use crate::dashboard::form::Form;
-use crate::dashboard::forms::{FormState, confirmed, csrf, hidden};
-use crate::dashboard::layout;
-use crate::dashboard::page_response::{PageError, PageResponse};
-use crate::dashboard::submissions::change;
+use crate::dashboard::prelude::*;
 
 const ROLES: [(&str, &str); 3] = [
     ("viewer", "Viewer: sees everything except secrets"),
@@ -138,5 +129,5 @@ pub(crate) async fn accounts(cx: &Context<'_>, email: &Email) -> Result<PageResp
 pub(crate) async fn choose(cx: &Context<'_>, _: &Email) -> Result<PageResponse, PageError> {
     cx.svc.dashboard().choose_account(cx.session.id, cx.id::<TenantId>()?).await?;
     cx.site.check_sessions();
-    Ok(PageResponse::see_other(&cx.url("/")))
+    Ok(cx.see_other("/"))
 }

@@ -1,9 +1,6 @@
 //! The first page of an account: how deliveries go, and what to do first.
 
-use maud::{Markup, html};
 use svc_core::accounts::keys::ApiKey;
-use svc_core::accounts::sessions::Role;
-use svc_core::accounts::tenants::Tenant;
 use svc_core::store::DeliveryFilter;
 use svc_core::webhooks::deliveries::DeliveryStatus;
 use svc_core::webhooks::statistics::HourOfAttempts;
@@ -11,10 +8,7 @@ use svc_core::webhooks::subscriptions::WebhookSubscription;
 
 use super::{deliveries, webhooks};
 use crate::dashboard::chart::bars;
-use crate::dashboard::components::{Tone, badge, empty, heading, icon, linked_figure, number, section, table, time_or};
-use crate::dashboard::context::Context;
-use crate::dashboard::layout;
-use crate::dashboard::page_response::{PageError, PageResponse};
+use crate::dashboard::prelude::*;
 
 /// The number of deliveries up to which those that failed or are held are counted.
 const MAX_COUNTED: u32 = 100;

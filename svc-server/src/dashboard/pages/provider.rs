@@ -3,14 +3,11 @@
 use http::StatusCode;
 use http::header::ORIGIN;
 use http::request::Parts;
-use maud::html;
 use svc_core::error::Error;
 
 use super::sign_in;
-use crate::dashboard::form::Form;
-use crate::dashboard::layout;
 use crate::dashboard::oidc::{Attempt, Provider, Refusal};
-use crate::dashboard::page_response::{PageError, PageResponse};
+use crate::dashboard::prelude::*;
 use crate::dashboard::site::Site;
 use crate::kernel::origin::Origin;
 

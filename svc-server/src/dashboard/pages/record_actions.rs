@@ -1,8 +1,6 @@
 //! What can be done with a record beside editing it: the steps of an invoice, what a customer decides about a quote, and
 //! deleting and erasing a contact. A page shows the buttons that the record allows.
 
-use maud::{Markup, html};
-use svc_core::accounts::tenants::Tenant;
 use svc_core::operation::AnyOperation;
 use svc_core::personal::{self, ErasureCreate};
 use svc_core::prelude::*;
@@ -14,11 +12,7 @@ use uuid::Uuid;
 use super::kinds::{BOOKINGS, INVOICES, JOBS, Kind, QUOTES, RecordKind};
 use super::record_forms::amount;
 use crate::dashboard::contact_file;
-use crate::dashboard::context::Context;
-use crate::dashboard::form::Form;
-use crate::dashboard::forms::{confirmed, hidden, post_button, version_field};
-use crate::dashboard::page_response::{PageError, PageResponse};
-use crate::dashboard::submissions::{change, refusal, submit};
+use crate::dashboard::prelude::*;
 
 /// Returns the button for a new record, for the heading of a list. Nothing for people who may not create one.
 pub(super) fn new_button(cx: &Context<'_>, kind: &Kind) -> Markup {
@@ -119,7 +113,7 @@ pub(crate) async fn erase(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespo
     if !is_complete.await.map_err(refusal)? {
         cx.svc.account(tenant.id).contacts().erase(id, erasure).await?;
     }
-    Ok(PageResponse::see_other(&cx.url("/contacts?notice=contact-erased")))
+    Ok(cx.see_other("/contacts?notice=contact-erased"))
 }
 
 /// Returns all that is known of the contact in the path, as a file.

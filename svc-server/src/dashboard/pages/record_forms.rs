@@ -5,24 +5,16 @@ mod contact;
 mod input;
 
 use http::StatusCode;
-use maud::{Markup, html};
 use serde_json::Value;
-use svc_core::accounts::tenants::Tenant;
 use svc_core::error::{FieldCode, Violations};
 use svc_core::prelude::*;
 use uuid::Uuid;
 
 use self::input::Body;
 pub(super) use self::input::amount;
-use crate::dashboard::components::{capitalized, heading};
-use crate::dashboard::context::Context;
-use crate::dashboard::form::Form;
-use crate::dashboard::forms::{EditForm, Errors, FormState, edit_form};
-use crate::dashboard::layout;
-use crate::dashboard::page_response::{PageError, PageResponse};
 use crate::dashboard::pages::kinds::{Control, Field, FormPurpose, Kind};
 use crate::dashboard::pages::records;
-use crate::dashboard::submissions::{call, parse};
+use crate::dashboard::prelude::*;
 
 /// What a form is about.
 struct Subject {
@@ -53,8 +45,8 @@ pub(crate) async fn new(cx: &Context<'_>, tenant: &Tenant, kind: &'static Kind) 
     };
     let currency = tenant.currency.to_string();
     let values = vec![("contact_id", contact), ("currency", currency), ("status", JobStatus::Quoted.to_string())];
-    let (values, errors) = (Form::from_fields(values), Errors::default());
-    let state = FormState { values: &values, errors: &errors };
+    let values = Form::from_fields(values);
+    let state = FormState::new(&values);
     Ok(page(cx, tenant, &Subject { kind, edited: None }, "", &state, None))
 }
 
@@ -69,8 +61,7 @@ pub(crate) async fn edit(cx: &Context<'_>, tenant: &Tenant, kind: &'static Kind)
     let id = cx.id()?;
     let record = records::get(cx.svc.account(tenant.id), kind, id).await?;
     let values = input::shown(cx, tenant, kind, &record).await?;
-    let errors = Errors::default();
-    let state = FormState { values: &values, errors: &errors };
+    let state = FormState::new(&values);
     let version = record.get("updated_at").and_then(Value::as_str).unwrap_or_default();
     let subject = Subject { kind, edited: Some((id, records::short(&records::name(kind, &record)))) };
     Ok(page(cx, tenant, &subject, version, &state, None))
@@ -90,7 +81,7 @@ pub(crate) async fn update(cx: &Context<'_>, tenant: &Tenant, kind: &'static Kin
 }
 
 fn saved(cx: &Context<'_>, kind: &Kind, id: Uuid, notice: &str) -> PageResponse {
-    PageResponse::see_other(&cx.url(&format!("{}?notice={notice}", kind.path(id))))
+    cx.see_other(&format!("{}?notice={notice}", kind.path(id)))
 }
 
 /// Makes a change that could be read, or shows the form again with what is wrong.

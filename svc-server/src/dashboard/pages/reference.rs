@@ -2,16 +2,11 @@
 
 use std::time::Duration;
 
-use maud::{PreEscaped, html};
+use maud::PreEscaped;
 use svc_core::accounts::keys::{self, ApiKey, KeyCreate};
-use svc_core::accounts::tenants::Tenant;
 use svc_core::error::Error;
 
-use crate::dashboard::components::heading;
-use crate::dashboard::context::Context;
-use crate::dashboard::forms::post_button;
-use crate::dashboard::layout;
-use crate::dashboard::page_response::{PageError, PageResponse};
+use crate::dashboard::prelude::*;
 
 /// The name of the keys.
 const NAME: &str = "API reference";

@@ -1,7 +1,5 @@
 //! Replays: what matches a filter of deliveries is sent again, after its number was shown; and how far replays have come.
 
-use maud::{Markup, html};
-use svc_core::accounts::tenants::Tenant;
 use svc_core::error::Error;
 use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::deliveries::DeliveryStatus;
@@ -9,12 +7,8 @@ use svc_core::webhooks::replays::{self, MAX_TOTAL, Replay, ReplayCreate, ReplayI
 use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookSubscription};
 
 use super::{deliveries, filters};
-use crate::dashboard::components::{Tone, badge, exact_time, facts, heading, number, section, time_or};
-use crate::dashboard::context::Context;
-use crate::dashboard::forms::{csrf, key_field, problem};
-use crate::dashboard::layout;
-use crate::dashboard::page_response::{PageError, PageResponse};
-use crate::dashboard::submissions::{refusal, submit};
+
+use crate::dashboard::prelude::*;
 
 /// The page that replays what matches a filter, below `/dashboard`.
 const MATCHING: &str = "/deliveries/replay-matching";
@@ -149,7 +143,7 @@ pub(super) async fn begin(
         Ok(replays::create(tx, form.tenant, form.input.clone()).await?.id.uuid())
     });
     let replay = replay.await.map_err(refusal)?;
-    Ok(PageResponse::see_other(&cx.url(&format!("/replays/{replay}"))))
+    Ok(cx.see_other(&format!("/replays/{replay}")))
 }
 
 /// Shows how far a recovery has come.

@@ -2,10 +2,8 @@
 
 use std::ops::RangeInclusive;
 
-use maud::{Markup, html};
 use svc_core::Svc;
 use svc_core::accounts::keys::ApiKey;
-use svc_core::accounts::tenants::Tenant;
 use svc_core::error::Error;
 use svc_core::requests::{LoggedRequest, LoggedRequestId, RequestFilter};
 use svc_core::values::TenantId;
@@ -13,13 +11,8 @@ use uuid::Uuid;
 
 use super::apps::ConnectedApps;
 use super::{event_list, filters};
-use crate::dashboard::components::{
-    Tone, View, badge, exact_time, facts, heading, isolated, number, section, table, without_bidi_controls,
-};
-use crate::dashboard::context::Context;
-use crate::dashboard::layout;
 use crate::dashboard::live::{self, List as _};
-use crate::dashboard::page_response::{PageError, PageResponse};
+use crate::dashboard::prelude::*;
 
 /// The number of keys in the filter.
 const MAX_KEYS: usize = 100;
@@ -183,7 +176,6 @@ pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
 }
 
 fn filter_fields(cx: &Context<'_>, callers: &Callers) -> Markup {
-    let any = |text: &str| std::iter::once((String::new(), text.to_owned()));
     // The newest ones: an account can have had any number.
     let keys = callers
         .keys
@@ -193,15 +185,14 @@ fn filter_fields(cx: &Context<'_>, callers: &Callers) -> Markup {
         .map(|key| (key.id.to_string(), key.name.clone().unwrap_or_else(|| key.prefix.clone())));
     let apps = callers.apps.names().take(MAX_KEYS);
     let apps = apps.map(|(grant, name)| (grant.to_string(), format!("{} (app)", without_bidi_controls(name))));
-    let names = keys.chain(apps);
     let any_sender = if cx.site.has_apps() { "All keys and apps" } else { "All keys" };
     let methods = ["GET", "POST", "PATCH", "DELETE"].map(|method| (method.to_owned(), method.to_owned()));
     let classes = STATUSES.map(|(value, text, _)| (value.to_owned(), text.to_owned()));
     html! {
-        (filters::choice("method", "Method", filters::options(cx.query.text("method"), any("All methods").chain(methods))))
+        (filters::one_of(cx, "method", "Method", "All methods", methods))
         (filters::text(cx, "path", "Path contains"))
         (filters::choice("status", "Status", filters::options(cx.query.text("status"), classes)))
-        (filters::choice("key", sender(cx), filters::options(cx.query.text("key"), any(any_sender).chain(names))))
+        (filters::one_of(cx, "key", sender(cx), any_sender, keys.chain(apps)))
         (filters::choice("within", "Time", filters::spans_of_day(cx.query.text("within"))))
         (filters::text(cx, "id", "X-Request-Id"))
     }

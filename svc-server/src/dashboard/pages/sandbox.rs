@@ -1,17 +1,11 @@
 //! The sandbox of an account: a part of its settings. People who look at the sandbox see the same page there.
 
-use maud::{Markup, html};
-use svc_core::accounts::tenants::Tenant;
 use svc_core::sandboxes::{self, NewSandbox};
 use svc_core::values::TenantId;
 
-use super::new_secrets::{NewSecrets, text_of};
-use crate::dashboard::components::{copyable, empty, facts, heading, section, time};
-use crate::dashboard::context::Context;
-use crate::dashboard::forms::{confirmed, post_button};
-use crate::dashboard::layout;
-use crate::dashboard::page_response::{PageError, PageResponse};
-use crate::dashboard::submissions::{refusal, submit};
+use super::new_secrets::{NewSecrets, STORED, SecretsPage, text_of};
+
+use crate::dashboard::prelude::*;
 
 const ABOUT: &str =
     "A place to try programs in, apart from the account: it has records, keys, webhooks and limits of its own.";
@@ -83,40 +77,36 @@ pub(crate) async fn create(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResp
         Ok(NewSecrets { id: sandbox.id.0, secret: text_of(Some(&key.text)), ..NewSecrets::default() })
     });
     let new = new.await.map_err(refusal)?;
-    let text = new.secret.as_deref().unwrap_or_default();
-    let example = format!("curl '{}/api/v1/contacts' -H 'Authorization: Bearer {text}'", cx.address());
-    let about = "It has a few sample records, and this key. Copy the key now and store it where your program reads it. It will \
-                 not be shown again.";
-    let content = html! {
-        (heading("Sandbox created", about, html! {}))
-        div.card.fields {
-            (copyable("key", "API key of the sandbox", text))
-            p.hint { "Try it:" }
-            pre { code { (example) } }
-            div.actions { a.button.primary href=(cx.url("/settings/sandbox")) { "I have stored it" } }
-        }
+    let key = new.secret.as_deref();
+    let page = SecretsPage {
+        title: "Sandbox created",
+        about: "It has a few sample records, and this key. Copy the key now and store it where your program reads it. It will not be \
+                shown again.",
+        texts: &[("key", "API key of the sandbox", key)],
+        example: key,
+        next: "/settings/sandbox",
     };
-    Ok(layout::page(cx, Some(tenant), "Sandbox created", &content))
+    Ok(page.respond(cx, tenant, STORED))
 }
 
 /// Deletes what the sandbox has, and creates the sample records again.
 pub(crate) async fn reset(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     cx.svc.account(owner(cx, tenant)?).sandbox().reset().await?;
-    Ok(PageResponse::see_other(&cx.url("/settings/sandbox?notice=sandbox-reset")))
+    Ok(cx.see_other("/settings/sandbox?notice=sandbox-reset"))
 }
 
 /// Deletes the sandbox. Sessions that show it then show the account.
 pub(crate) async fn delete(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     cx.svc.account(owner(cx, tenant)?).sandbox().delete().await?;
     cx.site.check_sessions();
-    Ok(PageResponse::see_other(&cx.url("/settings/sandbox?notice=sandbox-deleted")))
+    Ok(cx.see_other("/settings/sandbox?notice=sandbox-deleted"))
 }
 
 /// Shows the pages of the sandbox from now on.
 pub(crate) async fn open(cx: &Context<'_>, _: &Tenant) -> Result<PageResponse, PageError> {
     cx.svc.dashboard().show_sandbox(cx.session.id, true).await?;
     cx.site.check_sessions();
-    Ok(PageResponse::see_other(&cx.url("/")))
+    Ok(cx.see_other("/"))
 }
 
 /// Shows the pages of the account again.
@@ -125,5 +115,5 @@ pub(crate) async fn leave(cx: &Context<'_>) -> Result<PageResponse, PageError> {
         cx.svc.dashboard().show_sandbox(cx.session.id, false).await?;
         cx.site.check_sessions();
     }
-    Ok(PageResponse::see_other(&cx.url("/")))
+    Ok(cx.see_other("/"))
 }

@@ -1,7 +1,6 @@
 //! The settings of an account, its members, and who is signed in to it.
 
 use http::StatusCode;
-use maud::{Markup, html};
 use svc_core::accounts::limits::CappedCollection;
 use svc_core::accounts::members;
 use svc_core::accounts::sessions::{Role, Session, SessionId};
@@ -11,17 +10,12 @@ use svc_core::values::{Currency, Email, Text, TimeZone};
 
 use super::members as member_forms;
 use super::sign_in;
-use crate::dashboard::components::{Tone, badge, distance, facts, heading, section, table, time};
-use crate::dashboard::context::Context;
-use crate::dashboard::form::Form;
-use crate::dashboard::forms::{EditForm, Errors, FormState, confirmed, edit_form, problem};
-use crate::dashboard::layout;
-use crate::dashboard::page_response::{PageError, PageResponse};
-use crate::dashboard::submissions::{refusal, submit};
+
+use crate::dashboard::prelude::*;
 
 /// Shows the settings.
 pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    with_new_member(cx, tenant, &FormState { values: &member_forms::new(), errors: &Errors::default() }).await
+    with_new_member(cx, tenant, &FormState::new(&member_forms::new())).await
 }
 
 /// Shows the settings with the form of a new member in this state.
@@ -31,7 +25,7 @@ async fn with_new_member(
     new_member: &FormState<'_>,
 ) -> Result<PageResponse, PageError> {
     let values = settings_form(tenant);
-    page(cx, tenant, &FormState { values: &values, errors: &Errors::default() }, new_member).await
+    page(cx, tenant, &FormState::new(&values), new_member).await
 }
 
 /// Returns the settings of an account as the fields of their form.
@@ -177,8 +171,9 @@ pub(crate) async fn save(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     let unique_contact_email = cx.form.text("unique_contact_email") == "on";
     let (Some(name), Some(zone), Some(currency)) = (name, zone, currency) else {
         let state = FormState { values: &cx.form, errors: &errors };
-        let new_member = FormState { values: &member_forms::new(), errors: &Errors::default() };
-        return Ok(page(cx, tenant, &state, &new_member).await?.status(StatusCode::UNPROCESSABLE_ENTITY));
+        let new_member = member_forms::new();
+        let page = page(cx, tenant, &state, &FormState::new(&new_member)).await?;
+        return Ok(page.status(StatusCode::UNPROCESSABLE_ENTITY));
     };
     let input = (name, zone, currency, unique_contact_email);
     let saved = submit(cx, tenant.id, "svc.settings.change", input, async |tx, form| {
@@ -193,7 +188,7 @@ pub(crate) async fn save(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
         tenants::update(tx, form.tenant.0, change).await.map(drop)
     });
     saved.await.map_err(refusal)?;
-    Ok(PageResponse::see_other(&cx.url("/settings?notice=saved")))
+    Ok(cx.see_other("/settings?notice=saved"))
 }
 
 /// Adds a member.
@@ -211,7 +206,7 @@ pub(crate) async fn add_member(cx: &Context<'_>, tenant: &Tenant) -> Result<Page
             Err(Error::NotAllowed(reason)) => errors.add("email", reason),
             added => {
                 added.map_err(refusal)?;
-                return Ok(PageResponse::see_other(&cx.url("/settings?notice=member-added")));
+                return Ok(cx.see_other("/settings?notice=member-added"));
             }
         }
     }
@@ -223,12 +218,12 @@ pub(crate) async fn add_member(cx: &Context<'_>, tenant: &Tenant) -> Result<Page
 pub(crate) async fn revoke_session(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     cx.svc.dashboard().revoke(Some(tenant.id), cx.id::<SessionId>()?).await?;
     cx.site.check_sessions();
-    Ok(PageResponse::see_other(&cx.url("/settings?notice=session-revoked")))
+    Ok(cx.see_other("/settings?notice=session-revoked"))
 }
 
 /// Ends all sessions of the member who asks that show the account.
 pub(crate) async fn sign_out_everywhere(cx: &Context<'_>, email: &Email) -> Result<PageResponse, PageError> {
-    let Some(tenant) = cx.session.tenant_id else { return Ok(PageResponse::see_other(&cx.url("/switch"))) };
+    let Some(tenant) = cx.session.tenant_id else { return Ok(cx.see_other("/switch")) };
     cx.svc.dashboard().sign_out_everywhere(tenant, email.clone()).await?;
     cx.site.check_sessions();
     Ok(sign_in::signed_out(cx))

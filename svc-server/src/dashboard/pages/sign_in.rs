@@ -1,18 +1,14 @@
 //! Signing in and out.
 
 use http::request::Parts;
-use maud::html;
 use svc_core::accounts::dashboard_links;
 use svc_core::accounts::sessions::NewSession;
 use svc_core::error::Error;
 
-use crate::dashboard::components::isolated;
-use crate::dashboard::context::Context;
+use crate::dashboard::consent;
 use crate::dashboard::cookies;
-use crate::dashboard::form::Form;
-use crate::dashboard::page_response::{PageError, PageResponse};
+use crate::dashboard::prelude::*;
 use crate::dashboard::site::Site;
-use crate::dashboard::{consent, layout};
 
 /// Shows the button that uses a link up. Opening the link alone does not: programs that check mail open links as well.
 pub(crate) async fn show(site: &Site, parts: &Parts) -> Result<PageResponse, PageError> {
@@ -73,6 +69,6 @@ pub(crate) async fn sign_out(cx: &Context<'_>) -> Result<PageResponse, PageError
 
 /// Responds to someone whose session has ended.
 pub(super) fn signed_out(cx: &Context<'_>) -> PageResponse {
-    let response = PageResponse::see_other(&cx.url("/sign-in"));
+    let response = cx.see_other("/sign-in");
     cookies::expired_session().into_iter().fold(response, PageResponse::cookie)
 }

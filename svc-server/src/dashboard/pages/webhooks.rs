@@ -1,8 +1,5 @@
 //! Webhooks: endpoints with their figures, and what can be done with them.
 
-use maud::{Markup, html};
-use svc_core::accounts::sessions::Role;
-use svc_core::accounts::tenants::Tenant;
 use svc_core::store::DeliveryFilter;
 use svc_core::values::{EventSet, Text, TimeZone};
 use svc_core::webhooks::options::Authentication;
@@ -15,15 +12,7 @@ use super::apps::ConnectedApps;
 use super::endpoint_forms::{kinds_of, secret, secret_of};
 use super::{deliveries, filters, replays};
 use crate::dashboard::chart::{Column, Series, Span, bars, spans};
-use crate::dashboard::components::{
-    Tone, badge, empty, exact_time, facts, figure, heading, number, section, table, time_or,
-};
-use crate::dashboard::context::Context;
-use crate::dashboard::form::Form;
-use crate::dashboard::forms::{chosen_overlap, confirmed, hidden, overlap_choice, post_button, problem};
-use crate::dashboard::layout;
-use crate::dashboard::page_response::{PageError, PageResponse};
-use crate::dashboard::submissions::{refusal, submit};
+use crate::dashboard::prelude::*;
 
 /// The number of deliveries on the page of an endpoint.
 const RECENT: u32 = 10;
@@ -344,7 +333,7 @@ pub(crate) async fn test(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
         Ok(subscriptions::send_test(tx, form.tenant, form.input, None).await?.id.uuid())
     });
     let delivery = delivery.await.map_err(refusal)?;
-    Ok(PageResponse::see_other(&cx.url(&format!("/deliveries/{delivery}?notice=test-sent"))))
+    Ok(cx.see_other(&format!("/deliveries/{delivery}?notice=test-sent")))
 }
 
 /// Replaces the secret, which signs as well for a while.

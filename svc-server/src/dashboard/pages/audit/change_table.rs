@@ -2,21 +2,18 @@
 
 use std::time::Duration;
 
-use maud::{Markup, html};
 use serde_json::{Map, Value};
 use svc_core::Svc;
 use svc_core::accounts::audit::object_word;
-use svc_core::accounts::tenants::Tenant;
 use svc_core::changes::{Change, FieldChange};
 use svc_core::error::Error;
 use svc_core::requests::{LoggedRequest, MAX_AGE, RequestFilter};
 use svc_core::values::{TimeZone, Timestamp};
 
 use super::actors::Actors;
-use crate::dashboard::components::{table, time};
-use crate::dashboard::context::Context;
 use crate::dashboard::pages::kinds::kind_of;
 use crate::dashboard::pages::records::{ContactNames, is_amount, label, money, name, names_of, short};
+use crate::dashboard::prelude::*;
 
 /// The longest value of a field that is shown, in characters.
 const MAX_VALUE: usize = 80;

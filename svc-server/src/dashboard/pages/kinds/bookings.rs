@@ -5,7 +5,7 @@ use svc_core::prelude::{Booking, BookingStatus};
 
 use super::Control::{Choice, Line, Lines};
 use super::FormPurpose::{Edited, New};
-use super::{CONTACT, CONTACT_HINT, Control, Kind, RecordKind, field, time};
+use super::{CONTACT_HINT, Control, Kind, RecordKind, field, time};
 
 pub(crate) const BOOKINGS: Kind = Kind {
     records: RecordKind::Booking,
@@ -23,18 +23,7 @@ pub(crate) const BOOKINGS: Kind = Kind {
         ("Ends", "end_time"),
         ("Created", "created_at"),
     ],
-    file: &[
-        "id",
-        "service_name",
-        "contact_id",
-        CONTACT,
-        "status",
-        "start_time",
-        "end_time",
-        "notes",
-        "created_at",
-        "updated_at",
-    ],
+    file: "id service_name contact_id contact status start_time end_time notes created_at updated_at",
     form: &[
         field("contact_id", "Contact", Control::Contact, CONTACT_HINT).only(New),
         field("service_name", "Service", Line, "What is booked.").only(New),

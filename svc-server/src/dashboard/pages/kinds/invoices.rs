@@ -5,7 +5,7 @@ use svc_core::prelude::InvoiceStatus;
 
 use super::Control::{Amount, Day, Line};
 use super::FormPurpose::{Edited, New};
-use super::{CONTACT, Control, Kind, OPTIONAL_CONTACT_HINT, RecordKind, field};
+use super::{Control, Kind, OPTIONAL_CONTACT_HINT, RecordKind, field};
 
 pub(crate) const INVOICES: Kind = Kind {
     records: RecordKind::Invoice,
@@ -24,22 +24,8 @@ pub(crate) const INVOICES: Kind = Kind {
         ("Due", "due_date"),
         ("Created", "created_at"),
     ],
-    file: &[
-        "id",
-        "invoice_number",
-        "contact_id",
-        CONTACT,
-        "status",
-        "issue_date",
-        "due_date",
-        "currency",
-        "total",
-        "amount_paid",
-        "outstanding",
-        "paid_at",
-        "created_at",
-        "updated_at",
-    ],
+    file: "id invoice_number contact_id contact status issue_date due_date currency total amount_paid \
+        outstanding paid_at created_at updated_at",
     form: &[
         field("contact_id", "Contact", Control::Contact, OPTIONAL_CONTACT_HINT),
         field("total", "Total", Amount, "Such as 149.50."),

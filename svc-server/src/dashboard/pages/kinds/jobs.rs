@@ -5,7 +5,7 @@ use svc_core::prelude::{Job, JobStatus};
 
 use super::Control::{Amount, Choice, Line};
 use super::FormPurpose::{Edited, New};
-use super::{CONTACT, Control, Kind, OPTIONAL_CONTACT_HINT, RecordKind, field, time};
+use super::{Control, Kind, OPTIONAL_CONTACT_HINT, RecordKind, field, time};
 
 pub(crate) const JOBS: Kind = Kind {
     records: RecordKind::Job,
@@ -23,33 +23,9 @@ pub(crate) const JOBS: Kind = Kind {
         ("Scheduled", "scheduled_start"),
         ("Created", "created_at"),
     ],
-    file: &[
-        "id",
-        "job_number",
-        "title",
-        "contact_id",
-        CONTACT,
-        "customer_name",
-        "customer_email",
-        "customer_phone",
-        "status",
-        "job_type",
-        "priority",
-        "site_address",
-        "site_suburb",
-        "site_state",
-        "site_postcode",
-        "scheduled_start",
-        "scheduled_end",
-        "actual_start",
-        "actual_end",
-        "estimated_total",
-        "actual_total",
-        "quote_id",
-        "invoice_id",
-        "created_at",
-        "updated_at",
-    ],
+    file: "id job_number title contact_id contact customer_name customer_email customer_phone status job_type \
+        priority site_address site_suburb site_state site_postcode scheduled_start scheduled_end \
+        actual_start actual_end estimated_total actual_total quote_id invoice_id created_at updated_at",
     form: &[
         field("title", "Title", Line, "What is to be done."),
         field("status", "Status", Choice(statuses), ""),

@@ -5,7 +5,7 @@ use svc_core::prelude::{Quote, QuoteStatus};
 
 use super::Control::{Amount, Choice, Day, Line};
 use super::FormPurpose::{Edited, New};
-use super::{CONTACT, CONTACT_HINT, Control, Kind, RecordKind, field};
+use super::{CONTACT_HINT, Control, Kind, RecordKind, field};
 
 pub(crate) const QUOTES: Kind = Kind {
     records: RecordKind::Quote,
@@ -23,19 +23,8 @@ pub(crate) const QUOTES: Kind = Kind {
         ("Valid until", "valid_until"),
         ("Created", "created_at"),
     ],
-    file: &[
-        "id",
-        "quote_number",
-        "contact_id",
-        CONTACT,
-        "status",
-        "issue_date",
-        "valid_until",
-        "currency",
-        "total",
-        "created_at",
-        "updated_at",
-    ],
+    file: "id quote_number contact_id contact status issue_date valid_until currency total created_at \
+        updated_at",
     form: &[
         field("contact_id", "Contact", Control::Contact, CONTACT_HINT).only(New),
         field("status", "Status", Choice(statuses), "").only(Edited),

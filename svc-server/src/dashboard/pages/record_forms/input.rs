@@ -1,14 +1,11 @@
 //! From the fields of a form to the JSON that the API takes, and from a record to the fields.
 
 use serde_json::{Map, Value};
-use svc_core::accounts::tenants::Tenant;
 use svc_core::prelude::*;
 
 use super::contact;
-use crate::dashboard::context::Context;
-use crate::dashboard::form::Form;
-use crate::dashboard::forms::Errors;
 use crate::dashboard::pages::kinds::{Control, Field, FormPurpose, Kind};
+use crate::dashboard::prelude::*;
 
 /// What was typed, as the API takes it.
 pub(super) struct Body {

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use http::StatusCode;
-use maud::{Markup, html};
 use serde_json::{Map, Value};
-use svc_core::accounts::tenants::Tenant;
 use svc_core::error::Error;
 use svc_core::pages::Limit;
 use svc_core::prelude::*;
@@ -13,14 +11,11 @@ use uuid::Uuid;
 
 use super::values::{ContactNames, is_amount, names_of, text, words};
 use super::{FieldValues, LISTED, Selection, find, name, short};
-use crate::dashboard::components::{empty, heading, table};
-use crate::dashboard::context::Context;
 use crate::dashboard::csv;
-use crate::dashboard::layout;
-use crate::dashboard::page_response::{PageError, PageResponse};
 use crate::dashboard::pages::filters;
 use crate::dashboard::pages::kinds::{CONTACT, Kind, RecordKind};
 use crate::dashboard::pages::record_actions::new_button;
+use crate::dashboard::prelude::*;
 
 /// The number of records on a page.
 const PAGE: u32 = 50;
@@ -34,7 +29,7 @@ pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant, kind: &'static Kind)
     let search = cx.query.text("search");
     let path = kind.list_path();
     if let Ok(id) = search.parse::<Uuid>() {
-        return Ok(PageResponse::see_other(&cx.url(&kind.path(id))));
+        return Ok(cx.see_other(&kind.path(id)));
     }
     let created = filters::period(cx, tenant)?;
     let contact = filters::value(cx, "contact")?;
@@ -167,7 +162,8 @@ async fn csv_file(
     let (svc, tenant) = (cx.svc.clone(), tenant.id);
     let Selection { created, contact, search, status } = selection;
     let selected = Arc::new((created.clone(), *contact, (*search).to_owned(), (*status).to_owned()));
-    csv::respond(kind.collection, kind.file, LISTED, None, move |cursor: Option<Uuid>| {
+    let columns: Vec<&str> = kind.file.split(' ').collect();
+    csv::respond(kind.collection, &columns, LISTED, None, move |cursor: Option<Uuid>| {
         let (svc, selected) = (svc.clone(), Arc::clone(&selected));
         async move {
             let (created, contact, search, status) = &*selected;
@@ -178,7 +174,7 @@ async fn csv_file(
             let names = names_of(&svc, tenant, records.iter().map(|record| text(record, "contact_id"))).await?;
             let mut rows = csv::Rows::default();
             for record in &records {
-                rows.add(kind.file.iter().map(|field| cell(record, field, &names)));
+                rows.add(kind.file.split(' ').map(|field| cell(record, field, &names)));
             }
             Ok((rows, next.map(Some)))
         }

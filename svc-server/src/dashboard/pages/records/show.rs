@@ -1,8 +1,6 @@
 //! The page of a record.
 
-use maud::{Markup, html};
 use serde_json::{Map, Value};
-use svc_core::accounts::tenants::Tenant;
 use svc_core::changes::{ChangeFilter, trace_paid};
 use svc_core::error::Error;
 use svc_core::pages::Limit;
@@ -12,13 +10,10 @@ use uuid::Uuid;
 
 use super::list::record_table;
 use super::{FieldValues, Selection, find, get, label, name, short};
-use crate::dashboard::components::{capitalized, exact_time, facts, heading, number, section, table};
-use crate::dashboard::context::Context;
-use crate::dashboard::layout;
-use crate::dashboard::page_response::{PageError, PageResponse};
 use crate::dashboard::pages::audit::ChangeTable;
 use crate::dashboard::pages::kinds::{BOOKINGS, INVOICES, JOBS, Kind, QUOTES, RecordKind};
 use crate::dashboard::pages::record_actions;
+use crate::dashboard::prelude::*;
 
 /// The number of changes on the page of a record.
 const HISTORY: u32 = 50;

@@ -2,16 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use maud::{Markup, html};
 use serde_json::{Map, Value};
-use svc_core::accounts::tenants::Tenant;
 use svc_core::error::Error;
 use svc_core::prelude::*;
 use svc_core::values::JOB_SCALE;
 
-use crate::dashboard::components::{Tone, badge, exact_time};
-use crate::dashboard::context::Context;
 use crate::dashboard::pages::kinds::{CONTACTS, Kind};
+use crate::dashboard::prelude::*;
 
 /// The longest text in a list, in characters.
 const MAX_TEXT: usize = 120;
