@@ -210,6 +210,11 @@ pub(super) fn time_or(now: Timestamp, zone: &TimeZone, at: Option<Timestamp>, mi
     }
 }
 
+/// Returns when something was used last, for a sentence.
+pub(super) fn last_used(now: Timestamp, at: Option<Timestamp>) -> String {
+    at.map_or_else(|| "never used".to_owned(), |at| format!("last used {}", distance(now, at)))
+}
+
 /// Returns a time exactly, in the zone of the account.
 pub(super) fn exact_time(zone: &TimeZone, at: Timestamp) -> Markup {
     html! { time datetime=(at) title=(zone) { (zone.date_and_time_at(at)) } }

@@ -144,6 +144,14 @@ pub(super) async fn change(
     Ok(cx.see_other(&next.replace("{id}", &id.to_string())))
 }
 
+/// Returns what a form says whose record has another version than it shows.
+pub(super) fn changed_meanwhile(record: &str) -> String {
+    format!(
+        "Somebody changed this {record} after the form was loaded, so nothing was saved. Load the form again, and repeat \
+         your change there."
+    )
+}
+
 /// Returns what a person reads about a refused change.
 pub(super) fn refusal(error: Error) -> PageError {
     match error {

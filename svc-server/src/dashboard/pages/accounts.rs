@@ -4,9 +4,11 @@ use std::num::NonZeroU32;
 
 use http::StatusCode;
 use svc_core::accounts::limits::{CappedCollection, parse_limit, parse_max_webhooks};
-use svc_core::accounts::tenants::{self, DeveloperAccess, Tenant};
-use svc_core::values::TenantId;
+use svc_core::accounts::tenants::DeveloperAccess;
+use svc_core::platform::{AccountUpdate, AtLeastOne, WebhookCount, WriteLimitChanges};
+use svc_core::values::{Patch, TenantId};
 
+use super::settings::save_account;
 use crate::dashboard::prelude::*;
 
 /// The number of accounts on a page.
@@ -147,11 +149,8 @@ pub(crate) async fn set_limits(cx: &Context<'_>) -> Result<PageResponse, PageErr
         let given = cx.form.given(field)?;
         errors.take(field, parse_limit(given).map_err(|issue| format!("The limit {issue}.")))
     };
-    let mut limits = tenant.limits;
-    limits.rate_limit = limit("rate_limit");
-    for collection in CappedCollection::ALL.iter().copied() {
-        limits.write_rate_limits.set(collection, limit(collection.as_str()));
-    }
+    let rate_limit = limit("rate_limit").map(AtLeastOne);
+    let writes = CappedCollection::ALL.iter().map(|collection| (*collection, limit(collection.as_str()))).collect();
     let max_webhooks = cx.form.given("max_webhooks").and_then(|given| {
         errors.take("max_webhooks", parse_max_webhooks(given).map_err(|issue| format!("The number {issue}.")))
     });
@@ -159,12 +158,13 @@ pub(crate) async fn set_limits(cx: &Context<'_>) -> Result<PageResponse, PageErr
         let state = FormState { values: &cx.form, errors: &errors };
         return Ok(detail(cx, &tenant, &state).status(StatusCode::UNPROCESSABLE_ENTITY));
     }
-    let saved = submit(cx, tenant.id, "svc.settings.change", (limits, max_webhooks), async |tx, form| {
-        form.check_version(&limits_form(&tenants::get(tx, form.tenant).await?).digest())?;
-        let change = |tenant: &mut Tenant| (tenant.limits, tenant.max_webhooks) = form.input;
-        tenants::update(tx, form.tenant.0, change).await.map(drop)
-    });
-    saved.await.map_err(refusal)?;
+    let change = AccountUpdate {
+        rate_limit: Patch::Set(rate_limit),
+        write_rate_limits: Patch::Set(WriteLimitChanges(writes)),
+        max_webhooks: Patch::Set(max_webhooks.map(WebhookCount)),
+        ..AccountUpdate::default()
+    };
+    save_account(cx, tenant.id, limits_form, change).await?;
     Ok(cx.see_other(&format!("/accounts/{}?notice=saved", tenant.id)))
 }
 

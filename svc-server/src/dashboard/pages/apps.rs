@@ -131,8 +131,7 @@ fn row(cx: &Context<'_>, tenant: &Tenant, grant: &Grant, app: &App, webhooks: &[
 }
 
 fn disconnect_button(cx: &Context<'_>, grant: &Grant, app: &App, webhooks: usize) -> Markup {
-    let used =
-        grant.last_used_at.map_or_else(|| "never used".to_owned(), |at| format!("last used {}", distance(cx.now, at)));
+    let used = last_used(cx.now, grant.last_used_at);
     let webhooks = match webhooks {
         0 => String::new(),
         1 => " Its webhook is deleted.".to_owned(),

@@ -1,7 +1,6 @@
 //! A delivery: its attempts, what was sent and what came back, and sending it again.
 
 use svc_core::error::Error;
-use svc_core::requests::RequestFilter;
 use svc_core::values::Patch;
 use svc_core::webhooks::deliveries::{AttemptLog, Delivery, DeliveryId};
 use svc_core::webhooks::replays;
@@ -9,7 +8,7 @@ use svc_core::webhooks::subscriptions::{WebhookSubscription, WebhookUpdate};
 
 use super::deliveries::outcome;
 use super::sent_request::SentRequest;
-use super::{attempts, filters};
+use super::{attempts, event_list, filters};
 use crate::dashboard::json;
 use crate::dashboard::prelude::*;
 
@@ -34,8 +33,7 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
         Err(Error::NotFound) => None,
         result => Some(result?),
     };
-    let wrote = RequestFilter { event_id: Some(event.id), ..RequestFilter::default() };
-    let cause = account.requests().list(wrote).await?.pop();
+    let cause = event_list::cause(cx, tenant, event.id).await?;
     let shown = match number_shown {
         Some(number) => logs.iter().find(|log| log.attempt == number),
         None => logs.last(),
@@ -66,12 +64,7 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
                 }
             }),
             ("Event", html! { a href=(cx.url(&format!("/events/{}", event.id))) { code { (event.id) } } }),
-            ("Request", html! {
-                @match &cause {
-                    Some(request) => { a href=(cx.url(&format!("/requests/{}", request.id))) { (request.method) " " (request.path) } }
-                    None => { span.soft { "not in the log of the last 24 hours, or not made through the API" } }
-                }
-            }),
+            ("Request", cause),
             ("Happened", exact_time(zone, delivery.created_at)),
         ])))
         (section("Attempts", attempts::timeline(cx, tenant, &delivery, &logs[..newest], &compared)))

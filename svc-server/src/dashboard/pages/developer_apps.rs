@@ -180,16 +180,8 @@ fn form(cx: &Context<'_>, tenant: &Tenant, app: Option<&App>, state: &FormState<
     layout::page(cx, Some(tenant), title, &content)
 }
 
-/// What the forms of a new app and of one that is there have.
-struct Fields {
-    name: Text<100>,
-    website: Option<WebhookUrl>,
-    redirect_uris: Vec<RedirectUri>,
-    write: bool,
-    disconnect_url: Option<WebhookUrl>,
-}
-
-fn read(form: &Form) -> Result<Fields, Errors> {
+/// Reads the form. Only that of a new app says whether the app is public.
+fn read(form: &Form, tenant: &Tenant, is_new: bool) -> Result<AppCreate, Errors> {
     let mut errors = Errors::default();
     let sentence = |subject: &'static str| move |issue| format!("{subject} {issue}.");
     let name = errors.take("name", Text::parse(form.text("name")).map_err(sentence("The name")));
@@ -205,9 +197,19 @@ fn read(form: &Form) -> Result<Fields, Errors> {
             _ => Err("Choose what the app may ask for."),
         },
     );
+    let public = match form.text("kind") {
+        "public" => is_new,
+        "confidential" => false,
+        _ => {
+            if is_new && errors.is_empty() {
+                errors.add("kind", "Choose where the app runs.");
+            }
+            false
+        }
+    };
     match (name, website, redirect_uris, write, disconnect_url) {
-        (Some(name), Some(website), Some(redirect_uris), Some(write), Some(disconnect_url)) => {
-            Ok(Fields { name, website, redirect_uris, write, disconnect_url })
+        (Some(name), Some(website), Some(redirect_uris), Some(write), Some(disconnect_url)) if errors.is_empty() => {
+            Ok(AppCreate { owner: Some(tenant.id), name, redirect_uris, website, public, write, disconnect_url })
         }
         _ => Err(errors),
     }
@@ -242,9 +244,7 @@ fn refused(cx: &Context<'_>, tenant: &Tenant, app: Option<&App>, error: Error) -
             Ok(refilled(cx, tenant, app, &errors))
         }
         Error::PreconditionFailed => {
-            let reason = "Somebody changed this app after the form was loaded, so nothing was saved. Load the form again, and repeat \
-                          your change there.";
-            errors.add("name", reason);
+            errors.add("name", changed_meanwhile("app"));
             Ok(refilled(cx, tenant, app, &errors).status(StatusCode::CONFLICT))
         }
         error => Err(refusal(error)),
@@ -271,20 +271,10 @@ fn refilled(cx: &Context<'_>, tenant: &Tenant, app: Option<&App>, errors: &Error
 
 /// Creates an app and shows its secret.
 pub(crate) async fn create(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    let fields = read(&cx.form).and_then(|fields| match cx.form.text("kind") {
-        "confidential" => Ok((fields, false)),
-        "public" => Ok((fields, true)),
-        _ => {
-            let mut errors = Errors::default();
-            errors.add("kind", "Choose where the app runs.");
-            Err(errors)
-        }
-    });
-    let (Fields { name, website, redirect_uris, write, disconnect_url }, public) = match fields {
-        Ok(fields) => fields,
+    let input = match read(&cx.form, tenant, true) {
+        Ok(input) => input,
         Err(errors) => return Ok(refilled(cx, tenant, None, &errors)),
     };
-    let input = AppCreate { owner: Some(tenant.id), name, redirect_uris, website, public, write, disconnect_url };
     let new = submit(cx, tenant.id, "dashboard.create_app", input, async |tx, form| {
         Ok(secrets_of(&oauth::create_app(tx, form.input.clone()).await?))
     });
@@ -297,16 +287,16 @@ pub(crate) async fn create(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResp
 /// Changes an app. A new disconnect URL has a secret of its own, which is shown.
 pub(crate) async fn change(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let app = own_app(cx, tenant).await?;
-    let Fields { name, website, redirect_uris, write, disconnect_url } = match read(&cx.form) {
-        Ok(fields) => fields,
+    let input = match read(&cx.form, tenant, false) {
+        Ok(input) => input,
         Err(errors) => return Ok(refilled(cx, tenant, Some(&app), &errors)),
     };
     let change = AppUpdate {
-        name: Some(name),
-        redirect_uris: Some(redirect_uris),
-        website: Some(website),
-        write: Some(write),
-        disconnect_url: Some(disconnect_url),
+        name: Some(input.name),
+        redirect_uris: Some(input.redirect_uris),
+        website: Some(input.website),
+        write: Some(input.write),
+        disconnect_url: Some(input.disconnect_url),
         disabled: None,
     };
     let changed = submit(cx, tenant.id, "dashboard.change_app", (app.id, change), async |tx, form| {

@@ -7,7 +7,7 @@ use svc_core::values::{EventKind, EventSet, Patch, Text, WebhookUrl};
 use svc_core::webhooks::addresses;
 use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookCreate, WebhookSubscription, WebhookUpdate};
 
-use crate::dashboard::pages::endpoint_options::{self, Options};
+use crate::dashboard::pages::endpoint_options;
 use crate::dashboard::pages::new_secrets::{NewSecrets, STORED, SecretsPage, text_of};
 use crate::dashboard::prelude::*;
 use crate::dashboard::trials::{self, Tried};
@@ -159,7 +159,8 @@ struct Fields {
     url: WebhookUrl,
     description: Option<Text<500>>,
     events: EventSet,
-    options: Option<Options>,
+    /// What it asks for beyond the contract.
+    options: WebhookUpdate,
 }
 
 fn read(form: &Form) -> Result<Fields, Errors> {
@@ -196,106 +197,70 @@ pub(super) fn secret_of(endpoint: &WebhookSubscription) -> NewSecrets {
 
 /// Creates an endpoint and shows its secret.
 pub(crate) async fn create(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    let create = async |fields: Fields| {
-        let new = WebhookCreate { description: fields.description, ..WebhookCreate::new(fields.url, fields.events) };
-        let new = fields.options.unwrap_or_default().create(new);
-        submit(cx, tenant.id, "dashboard.create_endpoint", new, async |tx, form| {
-            Ok(secret_of(&crud::create::<WebhookSubscription>(tx, form.tenant, form.input.clone()).await?))
-        })
-        .await
+    let fields = match read(&cx.form) {
+        Ok(fields) => fields,
+        Err(errors) => return Ok(refilled(cx, tenant, Subject::New, &errors)),
     };
-    match save(cx, create).await? {
+    let new = WebhookCreate { description: fields.description, ..WebhookCreate::new(fields.url, fields.events) };
+    let new = endpoint_options::create(fields.options, new);
+    let new = submit(cx, tenant.id, "dashboard.create_endpoint", new, async |tx, form| {
+        Ok(secret_of(&crud::create::<WebhookSubscription>(tx, form.tenant, form.input.clone()).await?))
+    });
+    match new.await {
         Ok(new) => Ok(secret(cx, tenant, &new, "Endpoint added")),
-        Err(refusal) => Ok(refused(cx, tenant, Subject::New, refusal)),
+        Err(error) => refused(cx, tenant, Subject::New, error),
     }
 }
 
 /// Changes an endpoint, which must be as the form showed it.
 pub(crate) async fn change(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let endpoint = cx.svc.account(tenant.id).webhooks().get(cx.id::<SubscriptionId>()?).await?;
-    let update = async |fields: Fields| {
-        let change = WebhookUpdate {
-            url: Patch::Set(fields.url),
-            events: Patch::Set(fields.events),
-            description: Patch::Set(fields.description),
-            ..WebhookUpdate::default()
-        };
-        let change = match fields.options {
-            Some(options) => options.change(change),
-            None => change,
-        };
-        submit(cx, tenant.id, "dashboard.change_endpoint", (endpoint.id, change), async |tx, form| {
-            let (id, change) = &form.input;
-            let before: WebhookSubscription = crud::get(tx, form.tenant, *id).await?;
-            form.check_version(&before.updated_at.to_string())?;
-            crud::update::<WebhookSubscription>(tx, form.tenant, *id, change.clone()).await?;
-            Ok(())
-        })
-        .await
-    };
-    match save(cx, update).await? {
-        Ok(()) => Ok(cx.see_other(&format!("/webhooks/{}?notice=saved", endpoint.id))),
-        Err(refusal) => Ok(refused(cx, tenant, Subject::Existing(&endpoint), refusal)),
-    }
-}
-
-/// Why a form was not saved: the fields that were refused, with the status of the page.
-struct RefusedFields {
-    errors: Errors,
-    status: StatusCode,
-}
-
-/// Saves what the form has.
-async fn save<T>(
-    cx: &Context<'_>,
-    save: impl AsyncFnOnce(Fields) -> Result<T, Error>,
-) -> Result<Result<T, RefusedFields>, PageError> {
     let fields = match read(&cx.form) {
         Ok(fields) => fields,
-        Err(errors) => return Ok(Err(RefusedFields { errors, status: StatusCode::UNPROCESSABLE_ENTITY })),
+        Err(errors) => return Ok(refilled(cx, tenant, Subject::Existing(&endpoint), &errors)),
     };
-    let refused = match save(fields).await {
-        Ok(saved) => return Ok(Ok(saved)),
-        Err(error @ (Error::Store(_) | Error::NotFound)) => return Err(error.into()),
-        Err(refused) => refused,
+    let change = WebhookUpdate {
+        url: Patch::Set(fields.url),
+        events: Patch::Set(fields.events),
+        description: Patch::Set(fields.description),
+        ..fields.options
+    };
+    let changed = submit(cx, tenant.id, "dashboard.change_endpoint", (endpoint.id, change), async |tx, form| {
+        let (id, change) = &form.input;
+        let before: WebhookSubscription = crud::get(tx, form.tenant, *id).await?;
+        form.check_version(&before.updated_at.to_string())?;
+        crud::update(tx, form.tenant, *id, change.clone()).await.map(|_: WebhookSubscription| ())
+    });
+    match changed.await {
+        Ok(()) => Ok(cx.see_other(&format!("/webhooks/{}?notice=saved", endpoint.id))),
+        Err(error) => refused(cx, tenant, Subject::Existing(&endpoint), error),
+    }
+}
+
+/// Returns the form with what the rules refused.
+fn refused(cx: &Context<'_>, tenant: &Tenant, subject: Subject<'_>, error: Error) -> Result<PageResponse, PageError> {
+    let (field, reason, status) = match error {
+        Error::Store(_) | Error::NotFound => return Err(error.into()),
+        Error::PreconditionFailed => ("url", changed_meanwhile("endpoint"), StatusCode::CONFLICT),
+        Error::IdempotencyKeyReused => {
+            let reason = "This form was saved before, with other values. Load it again for another change.";
+            ("url", reason.to_owned(), StatusCode::CONFLICT)
+        }
+        Error::Validation(ref fields)
+            if fields.as_slice().iter().any(|failing| failing.field.starts_with("events")) =>
+        {
+            ("events", error.to_string(), StatusCode::UNPROCESSABLE_ENTITY)
+        }
+        refused => ("url", refused.to_string(), StatusCode::UNPROCESSABLE_ENTITY),
     };
     let mut errors = Errors::default();
-    let status = match refused {
-        Error::PreconditionFailed => {
-            let reason = "Somebody changed this endpoint after the form was loaded, so nothing was saved. Load the form again, and \
-                          repeat your change there.";
-            errors.add("url", reason);
-            StatusCode::CONFLICT
-        }
-        Error::IdempotencyKeyReused => {
-            errors.add("url", "This form was saved before, with other values. Load it again for another change.");
-            StatusCode::CONFLICT
-        }
-        refused => {
-            errors.add(refused_field(&refused), refused.to_string());
-            StatusCode::UNPROCESSABLE_ENTITY
-        }
-    };
-    Ok(Err(RefusedFields { errors, status }))
+    errors.add(field, reason);
+    Ok(refilled(cx, tenant, subject, &errors).status(status))
 }
 
-fn refused(
-    cx: &Context<'_>,
-    tenant: &Tenant,
-    subject: Subject<'_>,
-    RefusedFields { errors, status }: RefusedFields,
-) -> PageResponse {
-    form(cx, tenant, subject, &FormState { values: &cx.form, errors: &errors }, None).status(status)
-}
-
-/// Returns the field at which a refusal by the rules is shown.
-fn refused_field(refused: &Error) -> &'static str {
-    match refused {
-        Error::Validation(fields) if fields.as_slice().iter().any(|failing| failing.field.starts_with("events")) => {
-            "events"
-        }
-        _ => "url",
-    }
+fn refilled(cx: &Context<'_>, tenant: &Tenant, subject: Subject<'_>, errors: &Errors) -> PageResponse {
+    let state = FormState { values: &cx.form, errors };
+    form(cx, tenant, subject, &state, None).status(StatusCode::UNPROCESSABLE_ENTITY)
 }
 
 /// Sends a test request to the URL of a form that is not saved yet, and shows the form again with what came back.

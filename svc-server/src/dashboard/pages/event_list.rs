@@ -1,6 +1,8 @@
 //! The newest events, as lists show them.
 
 use serde::Deserialize;
+use svc_core::error::Error;
+use svc_core::requests::RequestFilter;
 use svc_core::values::{EventKind, Timestamp};
 use svc_core::webhooks::events::{Event, EventId};
 
@@ -65,6 +67,18 @@ pub(super) fn record_id(event: &Event) -> String {
         Ok(Named { id }) => id.to_string(),
         Err(_) => String::new(),
     }
+}
+
+/// Returns a link to the request that wrote an event, if the log has it.
+pub(super) async fn cause(cx: &Context<'_>, tenant: &Tenant, event: EventId) -> Result<Markup, Error> {
+    let wrote = RequestFilter { event_id: Some(event), ..RequestFilter::default() };
+    let request = cx.svc.account(tenant.id).requests().list(wrote).await?.pop();
+    Ok(html! {
+        @match &request {
+            Some(request) => { a href=(cx.url(&format!("/requests/{}", request.id))) { (request.method) " " (request.path) } }
+            None => { span.soft { "not in the log of the last 24 hours, or not made through the API" } }
+        }
+    })
 }
 
 /// Returns the row of an event.

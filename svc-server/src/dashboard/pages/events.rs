@@ -1,11 +1,10 @@
 //! Events: what happened to the records of the account, and where it went.
 
-use svc_core::requests::RequestFilter;
 use svc_core::store::DeliveryFilter;
 use svc_core::values::EventKind;
 use svc_core::webhooks::events::EventId;
 
-use super::event_list::{ListedEvent, PAGE, SEARCHED, newest, record_id, row};
+use super::event_list::{ListedEvent, PAGE, SEARCHED, cause, newest, record_id, row};
 use super::records::short;
 use super::{deliveries, filters};
 use crate::dashboard::json;
@@ -55,8 +54,6 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     let filter = DeliveryFilter { limit: MAX_DELIVERIES, ..DeliveryFilter::of_event(event.id) };
     let sent = account.deliveries().list(filter).await?;
     let endpoints = deliveries::endpoints(&cx.svc, tenant.id).await?;
-    let wrote = RequestFilter { event_id: Some(event.id), ..RequestFilter::default() };
-    let request = account.requests().list(wrote).await?.pop();
     let record = record_id(&event);
     let content = html! {
         (heading(event.kind.as_str(), "", html! {}))
@@ -64,12 +61,7 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
             ("Id", html! { code { (event.id) } }),
             ("Happened", exact_time(&tenant.time_zone, event.created_at)),
             ("Record", html! { a href=(cx.url(&format!("/events?{}", query(&[("record", &record)])))) { code { (short(&record)) } } }),
-            ("Request", html! {
-                @match &request {
-                    Some(request) => { a href=(cx.url(&format!("/requests/{}", request.id))) { (request.method) " " (request.path) } }
-                    None => { span.soft { "not in the log of the last 24 hours, or not made through the API" } }
-                }
-            }),
+            ("Request", cause(cx, tenant, event.id).await?),
         ])))
         (section("Where it went", html! {
             @if sent.is_empty() {

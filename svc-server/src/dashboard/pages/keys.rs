@@ -67,8 +67,7 @@ fn row(cx: &Context<'_>, tenant: &Tenant, key: &ApiKey, may_change: bool) -> Mar
     };
     let path = |action| format!("/keys/{}/{action}", key.id);
     let name = key.name.as_deref().unwrap_or(key.prefix.as_str());
-    let used =
-        key.last_used_at.map_or_else(|| "never used".to_owned(), |at| format!("last used {}", distance(cx.now, at)));
+    let used = last_used(cx.now, key.last_used_at);
     html! {
         tr id={ "key-" (key.id) } {
             th scope="row" {

@@ -23,35 +23,31 @@ use super::kinds::{Kind, RecordKind};
 pub(crate) const LISTED: u32 = 50;
 
 /// Which records of a kind are wanted.
-struct Selection<'a> {
+#[derive(Clone)]
+struct Selection {
     /// When they were created.
     created: Range<Timestamp>,
     /// The contact that they belong to. Search and status do not count then.
     contact: Option<ContactId>,
     /// As it was sent.
-    search: &'a str,
+    search: String,
     /// As it was sent.
-    status: &'a str,
+    status: String,
 }
 
-impl Selection<'_> {
+impl Selection {
     /// Returns all records of a contact.
     fn of(contact: ContactId) -> Self {
-        Self { created: Timestamp::from_micros(0)..Timestamp::MAX, contact: Some(contact), search: "", status: "" }
+        let created = Timestamp::from_micros(0)..Timestamp::MAX;
+        Self { created, contact: Some(contact), search: String::new(), status: String::new() }
     }
 }
 
 /// A page of records as JSON objects, and where the next page begins.
 type RecordPage = (Vec<Map<String, Value>>, Option<Uuid>);
 
-fn objects<R: Serialize>(page: Page<R>) -> Result<RecordPage, Error> {
-    let records = page.data.iter().map(object).collect::<Result<_, _>>()?;
-    Ok((records, page.next_cursor))
-}
-
-fn invoices(page: Page<Invoice>) -> Result<RecordPage, Error> {
-    let records = page.data.iter().map(invoice_object).collect::<Result<_, _>>()?;
-    Ok((records, page.next_cursor))
+fn objects<R>(page: &Page<R>, object: fn(&R) -> Result<Map<String, Value>, Error>) -> Result<RecordPage, Error> {
+    Ok((page.data.iter().map(object).collect::<Result<_, _>>()?, page.next_cursor))
 }
 
 /// Returns an invoice with what was paid and what is left, which the public API does not tell.
@@ -64,7 +60,7 @@ fn invoice_object(invoice: &Invoice) -> Result<Map<String, Value>, Error> {
     Ok(object)
 }
 
-fn object(record: &impl Serialize) -> Result<Map<String, Value>, Error> {
+fn object<R: Serialize>(record: &R) -> Result<Map<String, Value>, Error> {
     match serde_json::to_value(record) {
         Ok(Value::Object(object)) => Ok(object),
         Ok(other) => Err(StoreError::Internal(format!("a record is not an object: {other}")).into()),
@@ -76,7 +72,7 @@ fn object(record: &impl Serialize) -> Result<Map<String, Value>, Error> {
 async fn find(
     account: Account<'_>,
     kind: &Kind,
-    selection: &Selection<'_>,
+    selection: &Selection,
     params: ListParams,
 ) -> Result<RecordPage, Error> {
     fn parsed<T, I: std::fmt::Display>(
@@ -94,32 +90,38 @@ async fn find(
         (RecordKind::Contact, _) => {
             let email = parsed("email address", search, Email::parse)?;
             let filter = ContactFilter { email, ..ContactFilter::default() };
-            objects(account.contacts().created_in(created, filter, params).await?)
+            objects(&account.contacts().created_in(created, filter, params).await?, object)
         }
         (RecordKind::Invoice, Some(contact)) => {
-            invoices(account.invoices().of_contact(contact, created, params).await?)
+            objects(&account.invoices().of_contact(contact, created, params).await?, invoice_object)
         }
-        (RecordKind::Quote, Some(contact)) => objects(account.quotes().of_contact(contact, created, params).await?),
-        (RecordKind::Booking, Some(contact)) => objects(account.bookings().of_contact(contact, created, params).await?),
-        (RecordKind::Job, Some(contact)) => objects(account.jobs().of_contact(contact, created, params).await?),
+        (RecordKind::Quote, Some(contact)) => {
+            objects(&account.quotes().of_contact(contact, created, params).await?, object)
+        }
+        (RecordKind::Booking, Some(contact)) => {
+            objects(&account.bookings().of_contact(contact, created, params).await?, object)
+        }
+        (RecordKind::Job, Some(contact)) => {
+            objects(&account.jobs().of_contact(contact, created, params).await?, object)
+        }
         (RecordKind::Invoice, None) => {
             let status = parsed("status", status, |text| InvoiceStatus::from_text(text).ok_or(known))?;
             let number = parsed("number", search, Text::parse)?;
             let filter = InvoiceFilter { status, number };
-            invoices(account.invoices().created_in(created, filter, params).await?)
+            objects(&account.invoices().created_in(created, filter, params).await?, invoice_object)
         }
         (RecordKind::Quote, None) => {
             let status = parsed("status", status, |text| QuoteStatus::from_text(text).ok_or(known))?;
-            objects(account.quotes().created_in(created, QuoteFilter { status }, params).await?)
+            objects(&account.quotes().created_in(created, QuoteFilter { status }, params).await?, object)
         }
         (RecordKind::Booking, None) => {
             let status = parsed("status", status, |text| BookingStatus::from_text(text).ok_or(known))?;
-            objects(account.bookings().created_in(created, BookingFilter { status }, params).await?)
+            objects(&account.bookings().created_in(created, BookingFilter { status }, params).await?, object)
         }
         (RecordKind::Job, None) => {
             let status = parsed("status", status, |text| JobStatus::from_text(text).ok_or(known))?;
             let job_number = parsed("number", search, Text::parse)?;
-            objects(account.jobs().created_in(created, JobFilter { status, job_number }, params).await?)
+            objects(&account.jobs().created_in(created, JobFilter { status, job_number }, params).await?, object)
         }
     }
 }

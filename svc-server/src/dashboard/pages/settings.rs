@@ -4,9 +4,11 @@ use http::StatusCode;
 use svc_core::accounts::limits::CappedCollection;
 use svc_core::accounts::members;
 use svc_core::accounts::sessions::{Role, Session, SessionId};
-use svc_core::accounts::tenants::{self, Tenant};
+use svc_core::accounts::tenants;
 use svc_core::error::Error;
-use svc_core::values::{Currency, Email, Text, TimeZone};
+use svc_core::platform::operations::UPDATE_ACCOUNT;
+use svc_core::platform::{AccountUpdate, Zone};
+use svc_core::values::{Currency, Email, Patch, TenantId, Text, TimeZone};
 
 use super::members as member_forms;
 use super::sign_in;
@@ -175,20 +177,30 @@ pub(crate) async fn save(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
         let page = page(cx, tenant, &state, &FormState::new(&new_member)).await?;
         return Ok(page.status(StatusCode::UNPROCESSABLE_ENTITY));
     };
-    let input = (name, zone, currency, unique_contact_email);
-    let saved = submit(cx, tenant.id, "svc.settings.change", input, async |tx, form| {
-        form.check_version(&settings_form(&tenants::get(tx, form.tenant).await?).digest())?;
-        let (name, zone, currency, unique_contact_email) = &form.input;
-        let change = |tenant: &mut Tenant| {
-            name.as_str().clone_into(&mut tenant.name);
-            tenant.time_zone = zone.clone();
-            tenant.currency = *currency;
-            tenant.unique_contact_email = *unique_contact_email;
-        };
-        tenants::update(tx, form.tenant.0, change).await.map(drop)
-    });
-    saved.await.map_err(refusal)?;
+    let change = AccountUpdate {
+        name: Patch::Set(name),
+        time_zone: Patch::Set(Zone(zone)),
+        currency: Patch::Set(currency),
+        unique_contact_email: Patch::Set(unique_contact_email),
+        ..AccountUpdate::default()
+    };
+    save_account(cx, tenant.id, settings_form, change).await?;
     Ok(cx.see_other("/settings?notice=saved"))
+}
+
+/// Changes an account, of which a form shows these fields.
+pub(super) async fn save_account(
+    cx: &Context<'_>,
+    tenant: TenantId,
+    shown: fn(&Tenant) -> Form,
+    change: AccountUpdate,
+) -> Result<(), PageError> {
+    let saved = submit(cx, tenant, "svc.settings.change", (shown, change), async |tx, form| {
+        let (shown, change) = &form.input;
+        form.check_version(&shown(&tenants::get(tx, form.tenant).await?).digest())?;
+        UPDATE_ACCOUNT.run(tx, form.tenant, change).await.map(drop)
+    });
+    saved.await.map_err(refusal)
 }
 
 /// Adds a member.

@@ -1,7 +1,5 @@
 //! The lists of records.
 
-use std::sync::Arc;
-
 use http::StatusCode;
 use serde_json::{Map, Value};
 use svc_core::error::Error;
@@ -33,9 +31,10 @@ pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant, kind: &'static Kind)
     }
     let created = filters::period(cx, tenant)?;
     let contact = filters::value(cx, "contact")?;
-    let selection = Selection { created, contact, search, status: cx.query.text("status") };
+    let (search, status) = (search.to_owned(), cx.query.text("status").to_owned());
+    let selection = Selection { created, contact, search, status };
     if cx.query.text("format") == "csv" {
-        return csv_file(cx, tenant, kind, &selection).await;
+        return csv_file(cx, tenant, kind, selection).await;
     }
     let cursor = cx.query.given("cursor").and_then(|cursor| cursor.parse::<Uuid>().ok());
     let params = ListParams { limit: Limit::new(PAGE), cursor: cursor.map(Into::into), ..ListParams::default() };
@@ -157,17 +156,13 @@ async fn csv_file(
     cx: &Context<'_>,
     tenant: &Tenant,
     kind: &'static Kind,
-    selection: &Selection<'_>,
+    selection: Selection,
 ) -> Result<PageResponse, PageError> {
     let (svc, tenant) = (cx.svc.clone(), tenant.id);
-    let Selection { created, contact, search, status } = selection;
-    let selected = Arc::new((created.clone(), *contact, (*search).to_owned(), (*status).to_owned()));
     let columns: Vec<&str> = kind.file.split(' ').collect();
     csv::respond(kind.collection, &columns, LISTED, None, move |cursor: Option<Uuid>| {
-        let (svc, selected) = (svc.clone(), Arc::clone(&selected));
+        let (svc, selection) = (svc.clone(), selection.clone());
         async move {
-            let (created, contact, search, status) = &*selected;
-            let selection = Selection { created: created.clone(), contact: *contact, search, status };
             let cursor = cursor.map(Into::into);
             let params = ListParams { limit: Limit::new(CSV_PIECE), cursor, ..ListParams::default() };
             let (records, next) = find(svc.account(tenant), kind, &selection, params).await?;
