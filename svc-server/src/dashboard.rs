@@ -5,12 +5,17 @@
 //!
 //! One request goes through these modules:
 //!
-//! 1. [`routes`] has the table of all pages: method, path, who may ask for it, and the function that responds.
+//! 1. [`routes`] has the table of all pages: method, path, who may ask for it, and the function that responds or the operation
+//!    that a button runs.
 //! 2. `Dashboard::admit` finds the page, checks for a change that it comes from a page of this dashboard, looks the session
 //!    up and counts the request, all by its head. Then `Dashboard::respond` reads the form, and checks the role and, for a
 //!    change, the token that only pages of this session contain.
-//! 3. The page, in `pages`, reads and changes through the facade [`Svc`], which acts as the person who is signed in, and
-//!    renders with `layout`, `components` and `forms`. What all of them share is `site`.
+//! 3. The page, in `pages`, reads through the facade [`Svc`], which acts as the person who is signed in, and renders with
+//!    `layout`, `components` and `forms`. A form changes through `submissions`: once, however often it is sent, and only what
+//!    the page showed.
+//!
+//! `site` is what all pages share, and `context` what a page knows of its request. Neither imports a page, and only `routes`
+//! knows all of them.
 //!
 //! Where the rules refuse a change, the page that has its form is shown again, with the reason beside the form
 //! (`Router::page_of_form` and `forms::problem`).
@@ -69,7 +74,7 @@ use svc_core::accounts::sessions::Session;
 use svc_core::oauth::authorization::Issuer;
 
 use self::assets::Assets;
-use self::context::{Context, RefusedForm};
+use self::context::{Context, FormProblem};
 use self::form::Form;
 use self::identity::People;
 use self::live::Live;
@@ -120,17 +125,17 @@ pub(crate) struct Dashboard {
 }
 
 /// What a request of the dashboard gets.
-enum Admitted<'a> {
+enum Admission<'a> {
     /// A file that never changes, such as the style.
     File(Response<ResponseBody>),
     /// A page, or a change that a page makes.
-    Page(AdmittedPage<'a>),
+    Page(PageRequest<'a>),
 }
 
 /// A page that someone may ask for, before the body of the request is read; or why there is none.
-struct AdmittedPage<'a>(Result<FoundPage<'a>, PageError>);
+struct PageRequest<'a>(Result<PageMatch<'a>, PageError>);
 
-struct FoundPage<'a> {
+struct PageMatch<'a> {
     page: &'a Page,
     /// The path below [`PATH`].
     path: &'a str,
@@ -140,7 +145,7 @@ struct FoundPage<'a> {
     person: Option<(Session, String)>,
 }
 
-impl AdmittedPage<'_> {
+impl PageRequest<'_> {
     /// Returns whether the body of the request is to be read.
     fn takes_form(&self) -> bool {
         self.0.as_ref().is_ok_and(|found| found.page.is_change())
@@ -207,14 +212,14 @@ impl Dashboard {
         let Arrived { parts, body, peer, .. } = request;
         let responses = &self.site.kernel.responses;
         let mut page = match self.admit(parts, peer).await {
-            Admitted::File(file) => return Ok(Outcome::Http(file)),
-            Admitted::Page(page) => page,
+            Admission::File(file) => return Ok(Outcome::Http(file)),
+            Admission::Page(page) => page,
         };
         let mut form = Bytes::new();
         if page.takes_form() {
             match body.read(MAX_FORM).await {
                 Ok(received) => form = received,
-                Err(Problem::BodyTooLarge) => page = AdmittedPage::too_large(),
+                Err(Problem::BodyTooLarge) => page = PageRequest::too_large(),
                 Err(problem) => return Err(problem),
             }
         } else {
@@ -248,16 +253,16 @@ impl Dashboard {
 
     /// Finds the page that is asked for, and who asks, by the head of the request alone: a stranger's form is not read where
     /// only people who are signed in may send one.
-    async fn admit<'a>(&'a self, parts: &'a Parts, peer: IpAddr) -> Admitted<'a> {
+    async fn admit<'a>(&'a self, parts: &'a Parts, peer: IpAddr) -> Admission<'a> {
         let path = parts.uri.path().strip_prefix(PATH).unwrap_or_default();
         let path = if path.is_empty() { "/" } else { path };
         match self.site.assets.find(path) {
-            Some(file) => Admitted::File(self.finish(parts, Ok(file))),
-            None => Admitted::Page(AdmittedPage(self.find_page(parts, path, peer).await)),
+            Some(file) => Admission::File(self.finish(parts, Ok(file))),
+            None => Admission::Page(PageRequest(self.find_page(parts, path, peer).await)),
         }
     }
 
-    async fn find_page<'a>(&'a self, parts: &Parts, path: &'a str, peer: IpAddr) -> Result<FoundPage<'a>, PageError> {
+    async fn find_page<'a>(&'a self, parts: &Parts, path: &'a str, peer: IpAddr) -> Result<PageMatch<'a>, PageError> {
         let (limits, now) = (&self.site.kernel.limits, self.site.kernel.now());
         let count = async |key| match limits.count(key, now).await {
             Ok(_) => Ok(()),
@@ -292,11 +297,11 @@ impl Dashboard {
                 Some((session, secret))
             }
         };
-        Ok(FoundPage { page, path, id, person })
+        Ok(PageMatch { page, path, id, person })
     }
 
     /// Responds with the page that was admitted. `form` is the body of the request, empty where none was read.
-    async fn respond_to(&self, parts: &Parts, admitted: AdmittedPage<'_>, form: Bytes) -> Response<ResponseBody> {
+    async fn respond_to(&self, parts: &Parts, admitted: PageRequest<'_>, form: Bytes) -> Response<ResponseBody> {
         let result = match admitted.0 {
             Ok(found) => self.page(parts, found, form).await,
             Err(error) => Err(error),
@@ -318,8 +323,8 @@ impl Dashboard {
         response
     }
 
-    async fn page(&self, parts: &Parts, found: FoundPage<'_>, form: Bytes) -> Result<PageResponse, PageError> {
-        let FoundPage { page, path, id, person } = found;
+    async fn page(&self, parts: &Parts, found: PageMatch<'_>, form: Bytes) -> Result<PageResponse, PageError> {
+        let PageMatch { page, path, id, person } = found;
         let form = Form::read(form).await?;
         let (session, secret) = match (page.handler, person) {
             (Handler::Anyone(run) | Handler::SignIn(run), _) => return run(&self.site, parts, &form).await,
@@ -351,7 +356,7 @@ impl Dashboard {
         // The page that has the form says what was wrong with it.
         let Some((page, shown, id)) = self.router.page_of_form(page, path) else { return Err(error) };
         let (status, _, reason) = error.parts();
-        cx.problem = Some(RefusedForm { path, reason: reason.to_owned(), is_shown: AtomicBool::new(false) });
+        cx.problem = Some(FormProblem { path, reason: reason.to_owned(), is_shown: AtomicBool::new(false) });
         (cx.path, cx.id) = (shown, id);
         match run(&cx, page).await {
             Ok(response) => Ok(response.status(status)),

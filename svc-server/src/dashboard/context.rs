@@ -40,13 +40,13 @@ pub(super) struct Context<'a> {
     pub(super) id: Option<&'a str>,
     pub(super) now: Timestamp,
     /// The form of this page that was sent and refused.
-    pub(super) problem: Option<RefusedForm<'a>>,
+    pub(super) problem: Option<FormProblem<'a>>,
     /// The name of the account whose sandbox is shown.
     pub(super) sandbox_of: OnceLock<String>,
 }
 
 /// A form that the rules refused. The page that has the form is shown again, with the reason beside it.
-pub(super) struct RefusedForm<'a> {
+pub(super) struct FormProblem<'a> {
     /// The path below `/dashboard` to which the form was sent.
     pub(super) path: &'a str,
     /// The reason as a sentence.

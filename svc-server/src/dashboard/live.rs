@@ -268,11 +268,11 @@ struct Feed<L: List> {
     base: Arc<str>,
     tenant: TenantId,
     scope: L::Scope,
-    polled: tokio::sync::Mutex<Polled<L>>,
+    newest: tokio::sync::Mutex<NewestRows<L>>,
 }
 
 /// The rows as they were read last.
-struct Polled<L: List> {
+struct NewestRows<L: List> {
     rows: Rows<L>,
     at: Option<Instant>,
     /// When all rows were rendered last.
@@ -289,7 +289,7 @@ struct Row<L: List> {
     cells: String,
 }
 
-impl<L: List> Default for Polled<L> {
+impl<L: List> Default for NewestRows<L> {
     fn default() -> Self {
         Self { rows: Arc::default(), at: None, rendered_at: None, has_failed: false }
     }
@@ -302,34 +302,34 @@ impl<L: List> Feed<L> {
             base: Arc::clone(&live.base),
             tenant,
             scope,
-            polled: tokio::sync::Mutex::new(Polled::default()),
+            newest: tokio::sync::Mutex::new(NewestRows::default()),
         }
     }
 
     /// Returns the rows. Of the viewers that ask at a time, one reads them.
     async fn rows(&self) -> Rows<L> {
-        let mut polled = self.polled.lock().await;
+        let mut newest = self.newest.lock().await;
         let now = Instant::now();
-        if polled.at.is_none_or(|at| now.duration_since(at) >= MAX_AGE) {
-            polled.at = Some(now);
-            let result = self.poll(&mut polled, now).await;
+        if newest.at.is_none_or(|at| now.duration_since(at) >= MAX_AGE) {
+            newest.at = Some(now);
+            let result = self.poll(&mut newest, now).await;
             if let Err(error) = &result
-                && !polled.has_failed
+                && !newest.has_failed
             {
                 tracing::warn!(tenant = %self.tenant, %error, "cannot read a live list of the dashboard; trying again");
             }
-            polled.has_failed = result.is_err();
+            newest.has_failed = result.is_err();
         }
-        Arc::clone(&polled.rows)
+        Arc::clone(&newest.rows)
     }
 
     /// Reads the rows, and renders those that changed. All of them are rendered now and then.
-    async fn poll(&self, polled: &mut Polled<L>, now: Instant) -> Result<(), Error> {
+    async fn poll(&self, newest: &mut NewestRows<L>, now: Instant) -> Result<(), Error> {
         let items = L::newest(&self.svc, self.tenant, &self.scope).await?;
-        let renders_all = polled.rendered_at.is_none_or(|at| now.duration_since(at) >= RENDER_INTERVAL);
-        let known: HashMap<Uuid, &Arc<Row<L>>> = polled.rows.iter().map(|row| (L::id(&row.item), row)).collect();
+        let renders_all = newest.rendered_at.is_none_or(|at| now.duration_since(at) >= RENDER_INTERVAL);
+        let known: HashMap<Uuid, &Arc<Row<L>>> = newest.rows.iter().map(|row| (L::id(&row.item), row)).collect();
         let known = |item: &L::Item| known.get(&L::id(item)).filter(|row| row.item == *item).copied();
-        if !renders_all && items.len() == polled.rows.len() && items.iter().all(|item| known(item).is_some()) {
+        if !renders_all && items.len() == newest.rows.len() && items.iter().all(|item| known(item).is_some()) {
             return Ok(());
         }
         let tenant = self.svc.account(self.tenant).settings().await?;
@@ -347,9 +347,9 @@ impl<L: List> Feed<L> {
             }
         };
         let rows = items.into_iter().map(render).collect();
-        polled.rows = rows;
+        newest.rows = rows;
         if renders_all {
-            polled.rendered_at = Some(now);
+            newest.rendered_at = Some(now);
         }
         Ok(())
     }

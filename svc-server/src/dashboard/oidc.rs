@@ -41,7 +41,7 @@ use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use url::{Url, form_urlencoded};
 
-use self::id_token::{Claims, EmailClaims, Expected, Flag, Key, TokenError};
+use self::id_token::{Claims, EmailClaims, Expectations, Flag, Key, TokenError};
 use super::cookies;
 use crate::kernel::origin::Origin;
 use crate::outbound::dial::{CHECKED_ADDRESSES, Dialer};
@@ -343,7 +343,7 @@ impl Provider {
     }
 
     fn verify(&self, metadata: &Metadata, token: &str, nonce: &str, now: Timestamp) -> Result<Claims, TokenError> {
-        let expected = Expected {
+        let expected = Expectations {
             issuer: &self.settings.issuer_text,
             client_id: &self.settings.client_id,
             nonce,

@@ -2,6 +2,7 @@
 
 pub(super) mod accounts;
 pub(super) mod apps;
+mod attempt_request;
 pub(super) mod attempts;
 pub(super) mod audit;
 pub(super) mod deliveries;
@@ -26,7 +27,6 @@ pub(super) mod reference;
 pub(super) mod replays;
 pub(super) mod requests;
 pub(super) mod sandbox;
-mod sent_request;
 pub(super) mod settings;
 pub(super) mod sign_in;
 pub(super) mod system;

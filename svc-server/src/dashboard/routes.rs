@@ -116,6 +116,8 @@ fn table(has_apps: bool) -> Vec<Page> {
     let mut pages = vec![
         get("/sign-in", Anyone(|site, parts, _| Box::pin(sign_in::show(site, parts)))),
         post("/sign-in", SignIn(|site, parts, form| Box::pin(sign_in::use_link(site, parts, form)))),
+        post("/oidc/start", SignIn(|site, parts, _| Box::pin(provider::start(site, parts)))),
+        get("/oidc/callback", SignIn(|site, parts, _| Box::pin(provider::callback(site, parts)))),
         post("/sign-out", SignedIn(|cx| Box::pin(sign_in::sign_out(cx)))),
         get("/switch", Member(|cx, email| Box::pin(members::accounts(cx, email)))),
         post("/switch/{id}", Member(|cx, email| Box::pin(members::choose(cx, email)))),
@@ -144,7 +146,7 @@ fn table(has_apps: bool) -> Vec<Page> {
             Change(
                 Developer,
                 &Records::<WebhookSubscription>::UPDATE,
-                "{\"enabled\":true}",
+                r#"{"enabled":true}"#,
                 "/webhooks/{id}?notice=endpoint-enabled",
             ),
         ),
@@ -153,7 +155,7 @@ fn table(has_apps: bool) -> Vec<Page> {
             Change(
                 Developer,
                 &Records::<WebhookSubscription>::UPDATE,
-                "{\"enabled\":false}",
+                r#"{"enabled":false}"#,
                 "/webhooks/{id}?notice=endpoint-disabled",
             ),
         ),
@@ -177,6 +179,8 @@ fn table(has_apps: bool) -> Vec<Page> {
         post("/keys/new", account!(Owner, keys::create)),
         post("/keys/{id}/rotate", account!(Owner, keys::rotate)),
         post("/keys/{id}/revoke", Change(Owner, &REVOKE_KEY, "", "/keys?notice=key-revoked")),
+        get("/reference", account!(Developer, reference::offer)),
+        post("/reference", account!(Developer, reference::open)),
         get("/settings", account!(Viewer, settings::show)),
         post("/settings", account!(Owner, settings::save)),
         get("/settings/sandbox", account!(Developer, sandbox::show)),
@@ -205,8 +209,6 @@ fn table(has_apps: bool) -> Vec<Page> {
     if has_apps {
         pages.extend(app_pages());
     }
-    pages.extend(provider_pages());
-    pages.extend(reference_pages());
     pages
 }
 
@@ -282,21 +284,6 @@ fn app_pages() -> Vec<Page> {
         post("/developer-apps/{id}/enable", account!(Owner, developer_apps::enable)),
         post("/developer-apps/{id}/disable", account!(Owner, developer_apps::disable)),
         post("/developer-apps/{id}/delete", account!(Owner, developer_apps::delete)),
-    ]
-}
-
-/// Returns the pages for trying the API out.
-fn reference_pages() -> [Page; 2] {
-    use Role::Developer;
-    [get("/reference", account!(Developer, reference::offer)), post("/reference", account!(Developer, reference::open))]
-}
-
-/// Returns the pages for signing in at an identity provider.
-fn provider_pages() -> [Page; 2] {
-    use Handler::SignIn;
-    [
-        post("/oidc/start", SignIn(|site, parts, _| Box::pin(provider::start(site, parts)))),
-        get("/oidc/callback", SignIn(|site, parts, _| Box::pin(provider::callback(site, parts)))),
     ]
 }
 

@@ -6,8 +6,8 @@ use svc_core::webhooks::deliveries::{AttemptLog, Delivery, DeliveryId};
 use svc_core::webhooks::replays;
 use svc_core::webhooks::subscriptions::{WebhookSubscription, WebhookUpdate};
 
+use super::attempt_request::AttemptRequest;
 use super::deliveries::outcome;
-use super::sent_request::SentRequest;
 use super::{attempts, event_list, filters};
 use crate::dashboard::json;
 use crate::dashboard::prelude::*;
@@ -39,7 +39,7 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
         None => logs.last(),
     };
     let request = |log: &AttemptLog| {
-        endpoint.as_ref().map(|endpoint| SentRequest::new(&delivery, &event, endpoint, log, tenant.is_sandbox()))
+        endpoint.as_ref().map(|endpoint| AttemptRequest::new(&delivery, &event, endpoint, log, tenant.is_sandbox()))
     };
     let zone = &tenant.time_zone;
     let content = html! {
@@ -105,7 +105,7 @@ fn comparison(
     tenant: &Tenant,
     logs: &[AttemptLog],
     numbers: &[u32],
-    request: impl Fn(&AttemptLog) -> Option<SentRequest>,
+    request: impl Fn(&AttemptLog) -> Option<AttemptRequest>,
 ) -> Markup {
     let find = |number: &u32| logs.iter().find(|log| log.attempt == *number);
     let (one, other) = match numbers {

@@ -10,7 +10,7 @@ use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookCreate, WebhookSu
 use crate::dashboard::pages::endpoint_options;
 use crate::dashboard::pages::new_secrets::{NewSecrets, STORED, SecretsPage, text_of};
 use crate::dashboard::prelude::*;
-use crate::dashboard::trials::{self, Tried};
+use crate::dashboard::trials::{self, TrialResult};
 
 /// What the form is about: a new endpoint, or one that is there.
 #[derive(Clone, Copy)]
@@ -51,7 +51,7 @@ fn form(
     tenant: &Tenant,
     subject: Subject<'_>,
     state: &FormState<'_>,
-    tried: Option<&Tried>,
+    tried: Option<&TrialResult>,
 ) -> PageResponse {
     let (title, action, back, path) = match subject {
         Subject::New => ("Add an endpoint", "Add endpoint", "/webhooks".to_owned(), "/webhooks/new".to_owned()),

@@ -59,12 +59,12 @@ pub(super) async fn newest(
 /// Returns the id of the record that an event is about. Empty if it has none.
 pub(super) fn record_id(event: &Event) -> String {
     #[derive(Deserialize)]
-    struct Named {
+    struct RecordWithId {
         id: serde_json::Value,
     }
     match serde_json::from_str(event.data.get()) {
-        Ok(Named { id: serde_json::Value::String(id) }) => id,
-        Ok(Named { id }) => id.to_string(),
+        Ok(RecordWithId { id: serde_json::Value::String(id) }) => id,
+        Ok(RecordWithId { id }) => id.to_string(),
         Err(_) => String::new(),
     }
 }

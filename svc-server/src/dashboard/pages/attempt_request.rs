@@ -12,7 +12,7 @@ use crate::dashboard::json::{self, MAX_SHOWN, beginning};
 use crate::dashboard::prelude::*;
 
 /// The request of an attempt.
-pub(super) struct SentRequest {
+pub(super) struct AttemptRequest {
     url: WebhookUrl,
     pub(super) headers: Vec<(&'static str, String)>,
     /// The names of the headers whose values are secret.
@@ -20,7 +20,7 @@ pub(super) struct SentRequest {
     pub(super) body: String,
 }
 
-impl SentRequest {
+impl AttemptRequest {
     pub(super) fn new(
         delivery: &Delivery,
         event: &Event,
