@@ -5,15 +5,20 @@
 //!
 //! One request goes through these modules:
 //!
-//! 1. [`routes`] has the table of all pages: method, path, who may ask for it, and the function that responds.
+//! 1. [`routes`] has the table of all pages: method, path, who may ask for it, and the function that responds or the operation
+//!    that a button runs.
 //! 2. `Dashboard::admit` finds the page, checks for a change that it comes from a page of this dashboard, looks the session
 //!    up and counts the request, all by its head. Then `Dashboard::respond` reads the form, and checks the role and, for a
 //!    change, the token that only pages of this session contain.
-//! 3. The page, in `pages`, reads and changes through the facade [`Svc`], which acts as the person who is signed in, and
-//!    renders with `layout` and `components`.
+//! 3. The page, in `pages`, reads through the facade [`Svc`], which acts as the person who is signed in, and renders with
+//!    `layout`, `components` and `forms`. A form changes through `submissions`: once, however often it is sent, and only what
+//!    the page showed.
+//!
+//! `site` is what all pages share, and `context` what a page knows of its request. Neither imports a page, and only `routes`
+//! knows all of them.
 //!
 //! Where the rules refuse a change, the page that has its form is shown again, with the reason beside the form
-//! (`Router::page_of_form` and `components::problem`).
+//! (`Router::page_of_form` and `forms::problem`).
 //!
 //! People sign in by a link that works once (`svc dashboard link`, or [`Svc::dashboard`]), or at an identity provider (`oidc`).
 //! The browser then has a cookie with the token of a [session](svc_core::accounts::sessions). An application may say who asks
@@ -33,8 +38,11 @@ mod components;
 mod consent;
 mod contact_file;
 mod context;
+mod cookies;
 mod csv;
 mod failures;
+mod form;
+mod forms;
 mod identity;
 mod json;
 mod layout;
@@ -42,12 +50,16 @@ mod live;
 mod oidc;
 mod page_response;
 mod pages;
+mod prelude;
 mod published;
 pub mod routes;
+mod site;
+mod submissions;
 mod trials;
 
 pub use self::identity::{Identify, Identity};
 pub use self::oidc::{Authorities, OidcSettings};
+pub(crate) use self::site::ReferencePage;
 
 use std::net::IpAddr;
 use std::sync::atomic::AtomicBool;
@@ -62,12 +74,15 @@ use svc_core::accounts::sessions::Session;
 use svc_core::oauth::authorization::Issuer;
 
 use self::assets::Assets;
-use self::context::{Context, Form, RefusedForm};
+use self::context::{Context, FormProblem};
+use self::form::Form;
 use self::identity::People;
 use self::live::Live;
 use self::page_response::{PageError, PageResponse};
 use self::published::PublishedApps;
 use self::routes::{Handler, Page, Router};
+use self::site::{PATH, Site};
+use self::submissions::change;
 use self::trials::Trials;
 use crate::kernel::Kernel;
 use crate::kernel::body::MAX_FORM;
@@ -77,9 +92,6 @@ use crate::kernel::problem::Problem;
 use crate::kernel::response::{Outcome, ResponseBody};
 use crate::kernel::response_memory::Holder;
 use crate::oauth::OauthSettings;
-
-/// The path of the dashboard below the mount of the API.
-const PATH: &str = "/dashboard";
 
 /// Allows what the pages consist of: our own style, script and images, and forms that go to this server. The origins that may
 /// show them in a frame follow.
@@ -105,42 +117,25 @@ pub struct DashboardSettings {
     pub oauth: Option<OauthSettings>,
 }
 
-/// Renders the API reference below a mount, with this HTML above it and a key with which requests are tried out. Returns the page
-/// and the policy that it needs.
-pub(crate) type ReferencePage = fn(mount: &str, bar: &str, key: &str) -> (String, HeaderValue);
-
 /// The pages over a store.
 pub(crate) struct Dashboard {
-    kernel: Arc<Kernel>,
-    svc: Svc,
+    site: Site,
     router: Router,
-    assets: Assets,
-    /// The path in front of all links: the mount of the API and [`PATH`].
-    base: String,
     policy: HeaderValue,
-    people: Arc<People>,
-    live: Live,
-    /// What apps publish that nobody has registered. `None` if such apps are refused.
-    published: Option<PublishedApps>,
-    /// What tries endpoints. `None` if the process has no webhook client.
-    trials: Option<Trials>,
-    /// Renders the API reference, in which people try requests out. `None` if it is not served.
-    reference: Option<ReferencePage>,
-    provider: Option<oidc::Provider>,
 }
 
 /// What a request of the dashboard gets.
-enum Admitted<'a> {
+enum Admission<'a> {
     /// A file that never changes, such as the style.
     File(Response<ResponseBody>),
     /// A page, or a change that a page makes.
-    Page(AdmittedPage<'a>),
+    Page(PageRequest<'a>),
 }
 
 /// A page that someone may ask for, before the body of the request is read; or why there is none.
-struct AdmittedPage<'a>(Result<FoundPage<'a>, PageError>);
+struct PageRequest<'a>(Result<PageMatch<'a>, PageError>);
 
-struct FoundPage<'a> {
+struct PageMatch<'a> {
     page: &'a Page,
     /// The path below [`PATH`].
     path: &'a str,
@@ -150,7 +145,7 @@ struct FoundPage<'a> {
     person: Option<(Session, String)>,
 }
 
-impl AdmittedPage<'_> {
+impl PageRequest<'_> {
     /// Returns whether the body of the request is to be read.
     fn takes_form(&self) -> bool {
         self.0.as_ref().is_ok_and(|found| found.page.is_change())
@@ -186,11 +181,10 @@ impl Dashboard {
         let client = kernel.settings.webhook_client.clone();
         let takes_published = kernel.apps.as_ref().is_some_and(|apps| apps.takes_published);
         let resolver = Arc::clone(&kernel.settings.resolver);
-        Self {
+        let router = Router::new(kernel.apps.is_some());
+        let site = Site {
             svc,
-            router: Router::new(kernel.apps.is_some()),
             assets: Assets::new(&base),
-            policy,
             people,
             live,
             published: client.clone().filter(|_| takes_published).map(PublishedApps::new),
@@ -199,12 +193,13 @@ impl Dashboard {
             provider: settings.provider.map(|provider| oidc::Provider::new(provider, &base, resolver)),
             base,
             kernel,
-        }
+        };
+        Self { site, router, policy }
     }
 
     /// Ends the streams of live lists whose session has ended, or whose member was removed or has another role.
     pub(crate) fn check_sessions(&self) {
-        self.live.check_sessions();
+        self.site.check_sessions();
     }
 
     /// Returns whether a path is below that of the dashboard.
@@ -215,16 +210,16 @@ impl Dashboard {
     /// Responds to a request of the dashboard: finds out who asks, from where and how often, before a byte of the form is read.
     async fn respond(&self, request: Arrived<'_>) -> Result<Outcome, Problem> {
         let Arrived { parts, body, peer, .. } = request;
-        let responses = &self.kernel.responses;
+        let responses = &self.site.kernel.responses;
         let mut page = match self.admit(parts, peer).await {
-            Admitted::File(file) => return Ok(Outcome::Http(file)),
-            Admitted::Page(page) => page,
+            Admission::File(file) => return Ok(Outcome::Http(file)),
+            Admission::Page(page) => page,
         };
         let mut form = Bytes::new();
         if page.takes_form() {
             match body.read(MAX_FORM).await {
                 Ok(received) => form = received,
-                Err(Problem::BodyTooLarge) => page = AdmittedPage::too_large(),
+                Err(Problem::BodyTooLarge) => page = PageRequest::too_large(),
                 Err(problem) => return Err(problem),
             }
         } else {
@@ -248,8 +243,9 @@ impl Dashboard {
             Method::POST => body.read(MAX_FORM).await?,
             _ => Bytes::new(),
         };
-        let responses = &self.kernel.responses;
-        let page = consent::respond(self, issuer, parts, form, peer).await;
+        let responses = &self.site.kernel.responses;
+        let mut page = self.finish(parts, consent::respond(&self.site, issuer, parts, form, peer).await);
+        consent::protect(parts, &mut page);
         // It is small, and made at once.
         let memory = responses.nothing(Holder::Strangers);
         Ok(Outcome::Http(page.map(|body| body.within(responses, memory, parts.extensions.get()))))
@@ -257,17 +253,17 @@ impl Dashboard {
 
     /// Finds the page that is asked for, and who asks, by the head of the request alone: a stranger's form is not read where
     /// only people who are signed in may send one.
-    async fn admit<'a>(&'a self, parts: &'a Parts, peer: IpAddr) -> Admitted<'a> {
+    async fn admit<'a>(&'a self, parts: &'a Parts, peer: IpAddr) -> Admission<'a> {
         let path = parts.uri.path().strip_prefix(PATH).unwrap_or_default();
         let path = if path.is_empty() { "/" } else { path };
-        match self.assets.find(path) {
-            Some(file) => Admitted::File(self.finish(parts, Ok(file))),
-            None => Admitted::Page(AdmittedPage(self.find_page(parts, path, peer).await)),
+        match self.site.assets.find(path) {
+            Some(file) => Admission::File(self.finish(parts, Ok(file))),
+            None => Admission::Page(PageRequest(self.find_page(parts, path, peer).await)),
         }
     }
 
-    async fn find_page<'a>(&'a self, parts: &Parts, path: &'a str, peer: IpAddr) -> Result<FoundPage<'a>, PageError> {
-        let (limits, now) = (&self.kernel.limits, self.kernel.now());
+    async fn find_page<'a>(&'a self, parts: &Parts, path: &'a str, peer: IpAddr) -> Result<PageMatch<'a>, PageError> {
+        let (limits, now) = (&self.site.kernel.limits, self.site.kernel.now());
         let count = async |key| match limits.count(key, now).await {
             Ok(_) => Ok(()),
             Err(limited) => Err(PageError::RateLimited(limited.retry_after)),
@@ -293,7 +289,7 @@ impl Dashboard {
             }
             _ => {
                 let is_use = !matches!(page.handler, Handler::Stream(..));
-                let Some((session, secret)) = self.people.find(parts, is_use).await? else {
+                let Some((session, secret)) = self.site.people.find(parts, is_use).await? else {
                     count(limits.pages_of_peer(peer)).await?;
                     return Err(PageError::SignedOut);
                 };
@@ -301,11 +297,11 @@ impl Dashboard {
                 Some((session, secret))
             }
         };
-        Ok(FoundPage { page, path, id, person })
+        Ok(PageMatch { page, path, id, person })
     }
 
     /// Responds with the page that was admitted. `form` is the body of the request, empty where none was read.
-    async fn respond_to(&self, parts: &Parts, admitted: AdmittedPage<'_>, form: Bytes) -> Response<ResponseBody> {
+    async fn respond_to(&self, parts: &Parts, admitted: PageRequest<'_>, form: Bytes) -> Response<ResponseBody> {
         let result = match admitted.0 {
             Ok(found) => self.page(parts, found, form).await,
             Err(error) => Err(error),
@@ -318,7 +314,7 @@ impl Dashboard {
         if let Err(PageError::Internal(error)) = &result {
             tracing::error!(path = parts.uri.path(), %error, "the store failed a page of the dashboard");
         }
-        let mut response = result.unwrap_or_else(|error| error.response(self)).into_response();
+        let mut response = result.unwrap_or_else(|error| layout::error_page(&self.site, &error)).into_response();
         let headers = response.headers_mut();
         headers.entry(CONTENT_SECURITY_POLICY).or_insert_with(|| self.policy.clone());
         headers.insert(REFERRER_POLICY, SAME_ORIGIN);
@@ -327,11 +323,11 @@ impl Dashboard {
         response
     }
 
-    async fn page(&self, parts: &Parts, found: FoundPage<'_>, form: Bytes) -> Result<PageResponse, PageError> {
-        let FoundPage { page, path, id, person } = found;
+    async fn page(&self, parts: &Parts, found: PageMatch<'_>, form: Bytes) -> Result<PageResponse, PageError> {
+        let PageMatch { page, path, id, person } = found;
         let form = Form::read(form).await?;
         let (session, secret) = match (page.handler, person) {
-            (Handler::Anyone(run) | Handler::SignIn(run), _) => return run(self, parts, &form).await,
+            (Handler::Anyone(run) | Handler::SignIn(run), _) => return run(&self.site, parts, &form).await,
             (_, person) => person.ok_or(PageError::SignedOut)?,
         };
         // An operator has the same forms, whichever account they look at.
@@ -340,8 +336,8 @@ impl Dashboard {
             context::check_csrf(&secret, shown, form.text("csrf"))?;
         }
         let mut cx = Context {
-            dashboard: self,
-            svc: self.svc.acting_as(session.actor()),
+            site: &self.site,
+            svc: self.site.svc.acting_as(session.actor()),
             session: &session,
             parts,
             csrf: context::csrf_token(&secret, shown),
@@ -349,7 +345,7 @@ impl Dashboard {
             form,
             path,
             id,
-            now: self.svc.store().env().now(),
+            now: self.site.svc.store().env().now(),
             problem: None,
             sandbox_of: OnceLock::new(),
         };
@@ -360,33 +356,18 @@ impl Dashboard {
         // The page that has the form says what was wrong with it.
         let Some((page, shown, id)) = self.router.page_of_form(page, path) else { return Err(error) };
         let (status, _, reason) = error.parts();
-        cx.problem = Some(RefusedForm { path, reason: reason.to_owned(), is_shown: AtomicBool::new(false) });
+        cx.problem = Some(FormProblem { path, reason: reason.to_owned(), is_shown: AtomicBool::new(false) });
         (cx.path, cx.id) = (shown, id);
         match run(&cx, page).await {
             Ok(response) => Ok(response.status(status)),
             Err(_) => Err(error),
         }
     }
-
-    /// Returns whether there are apps, which owners let work on their accounts.
-    fn has_apps(&self) -> bool {
-        self.issuer().is_some()
-    }
-
-    /// Returns what this service is to apps. `None` if there are no apps.
-    fn issuer(&self) -> Option<&Issuer> {
-        self.kernel.apps.as_ref().map(|apps| &apps.issuer)
-    }
-
-    /// Returns the host of the identity provider, if there is one.
-    fn provider_host(&self) -> Option<&str> {
-        self.provider.as_ref().map(oidc::Provider::host)
-    }
 }
 
 impl Surface for Dashboard {
     fn find<'a>(&'a self, parts: &'a Parts) -> Option<Route<'a>> {
-        match (parts.uri.path(), self.issuer()) {
+        match (parts.uri.path(), self.site.issuer()) {
             (path, _) if Self::serves(path) => Some(Route::new(Kind::Page, |request| self.respond(request))),
             ("/oauth/authorize", Some(issuer)) => Some(Route::new(Kind::Page, |request| self.consent(issuer, request))),
             _ => None,
@@ -395,7 +376,7 @@ impl Surface for Dashboard {
 
     /// Ends the streams of live lists.
     fn stop(&self) {
-        self.live.stop();
+        self.site.live.stop();
     }
 }
 
@@ -412,7 +393,7 @@ async fn run(cx: &Context<'_>, page: &Page) -> Result<PageResponse, PageError> {
         Handler::Operator(run) if session.is_operator() => run(cx).await,
         // Others cannot tell which pages operators have.
         Handler::Operator(_) => Err(PageError::NotFound),
-        Handler::Account(least, run) | Handler::Stream(least, run) => {
+        Handler::Account(least, _) | Handler::Stream(least, _) | Handler::Change(least, ..) => {
             let Some((tenant, role)) = session.account() else {
                 let accounts = if session.is_operator() { "/accounts" } else { "/switch" };
                 return Ok(PageResponse::see_other(&cx.url(accounts)));
@@ -425,7 +406,11 @@ async fn run(cx: &Context<'_>, page: &Page) -> Result<PageResponse, PageError> {
             if let Some(owner) = tenant.sandbox_of {
                 let _ = cx.sandbox_of.set(cx.svc.accounts().get(owner).await?.name);
             }
-            run(cx, &tenant).await
+            match page.handler {
+                Handler::Account(_, run) | Handler::Stream(_, run) => run(cx, &tenant).await,
+                Handler::Change(_, operation, body, next) => change(cx, tenant.id, operation, body, next).await,
+                _ => Err(PageError::NotFound),
+            }
         }
     }
 }

@@ -1,13 +1,8 @@
 //! The parts that pages are made of. Each is a function that returns HTML; all texts are escaped.
 
-use std::time::Duration;
-
 use maud::{Markup, PreEscaped, html};
 pub(super) use svc_core::values::grouped as number;
 use svc_core::values::{TimeZone, Timestamp};
-
-use super::context::{Context, Form};
-use super::page_response::PageError;
 
 /// What it takes to render a part of a page of an account, also without a request: in a live list.
 #[derive(Clone, Copy)]
@@ -160,12 +155,25 @@ fn labelled(rows: &str, headings: &[&str]) -> String {
 }
 
 /// Returns names with their values.
-pub(super) fn facts(facts: &[(&str, Markup)]) -> Markup {
+pub(super) fn facts<N: AsRef<str>>(facts: &[(N, Markup)]) -> Markup {
     html! {
         dl.facts {
             @for (name, value) in facts {
-                div { dt { (name) } dd { (value) } }
+                div { dt { (name.as_ref()) } dd { (value) } }
             }
+        }
+    }
+}
+
+/// Returns the links of a list: to its newest page, if that is another one, and these.
+pub(super) fn page_links(label: &str, newest: Option<String>, others: Markup) -> Markup {
+    html! {
+        nav.pages aria-label=(label) {
+            @match newest {
+                Some(url) => { a.button href=(url) { "Newest" } }
+                None => { span {} }
+            }
+            (others)
         }
     }
 }
@@ -202,6 +210,11 @@ pub(super) fn time_or(now: Timestamp, zone: &TimeZone, at: Option<Timestamp>, mi
     }
 }
 
+/// Returns when something was used last, for a sentence.
+pub(super) fn last_used(now: Timestamp, at: Option<Timestamp>) -> String {
+    at.map_or_else(|| "never used".to_owned(), |at| format!("last used {}", distance(now, at)))
+}
+
 /// Returns a time exactly, in the zone of the account.
 pub(super) fn exact_time(zone: &TimeZone, at: Timestamp) -> Markup {
     html! { time datetime=(at) title=(zone) { (zone.date_and_time_at(at)) } }
@@ -228,191 +241,6 @@ pub(super) fn copyable(id: &str, label: &str, text: &str) -> Markup {
             div {
                 input id=(id) type="text" readonly value=(text) autocomplete="off" spellcheck="false";
                 button.js type="button" data-copy=(id) { "Copy" }
-            }
-        }
-    }
-}
-
-/// Returns the hidden field that each form of a session needs.
-pub(super) fn csrf(cx: &Context<'_>) -> Markup {
-    html! { input type="hidden" name="csrf" value=(cx.csrf); }
-}
-
-/// Returns why the form that was sent to `path` was refused, if it was.
-pub(super) fn problem(cx: &Context<'_>, path: &str) -> Markup {
-    html! {
-        @if let Some(reason) = cx.problem_at(path) { p.error role="alert" { (reason) } }
-    }
-}
-
-/// Returns a button that sends a form to `path`. The class `primary` marks what a person most likely
-/// wants; an empty one is the plain button.
-pub(super) fn post_button(cx: &Context<'_>, path: &str, class: &str, fields: Markup, action: &str) -> Markup {
-    html! {
-        form method="post" action=(cx.url(path)) {
-            (csrf(cx))
-            (problem(cx, path))
-            (fields)
-            button class=[(!class.is_empty()).then_some(class)] type="submit" { (action) }
-        }
-    }
-}
-
-/// How long an old key or secret goes on beside the new one: the values of the form in hours, and their texts.
-const OVERLAPS: [(&str, &str); 4] = [("0", "Not at all"), ("1", "1 hour"), ("24", "1 day"), ("168", "7 days")];
-
-/// Returns the choice of an overlap. `label` says of what.
-pub(super) fn overlap_choice(label: &str) -> Markup {
-    html! {
-        select name="overlap" aria-label=(label) {
-            @for (hours, text) in OVERLAPS {
-                option value=(hours) selected[hours == "24"] { (text) }
-            }
-        }
-    }
-}
-
-/// Returns the overlap that was chosen. `refusal` says what to choose.
-pub(super) fn chosen_overlap(form: &Form, refusal: &str) -> Result<Duration, PageError> {
-    let chosen = OVERLAPS.iter().find(|(value, _)| *value == form.text("overlap"));
-    let hours = chosen.and_then(|(value, _)| value.parse::<u32>().ok());
-    let hours = hours.ok_or_else(|| PageError::Invalid(refusal.to_owned()))?;
-    Ok(Duration::from_secs(60 * 60) * hours)
-}
-
-/// Returns a button that sends a form to `path`. The person confirms first: the button opens what it says and the button
-/// that does it.
-pub(super) fn confirmed(
-    cx: &Context<'_>,
-    label: &str,
-    question: &str,
-    path: &str,
-    fields: Markup,
-    action: &str,
-) -> Markup {
-    let problem = cx.problem_at(path);
-    html! {
-        details.confirm open[problem.is_some()] {
-            summary.button { (label) }
-            form method="post" action=(cx.url(path)) {
-                (csrf(cx))
-                @if let Some(reason) = problem { p.error role="alert" { (reason) } }
-                p { (question) }
-                (fields)
-                button.danger type="submit" { (action) }
-            }
-        }
-    }
-}
-
-/// The errors of a form, by the name of the field.
-#[derive(Debug, Default)]
-pub(super) struct Errors(Vec<(&'static str, String)>);
-
-impl Errors {
-    /// Adds an error of a field, as a sentence without its name.
-    pub(super) fn add(&mut self, field: &'static str, error: impl Into<String>) {
-        self.0.push((field, error.into()));
-    }
-
-    /// Keeps the value of a field that could be read, or adds its error.
-    pub(super) fn take<T>(&mut self, field: &'static str, result: Result<T, impl std::fmt::Display>) -> Option<T> {
-        result.map_err(|error| self.add(field, error.to_string())).ok()
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Returns the error of a field.
-    pub(super) fn of(&self, field: &str) -> Option<&str> {
-        self.0.iter().find(|(name, _)| *name == field).map(|(_, error)| error.as_str())
-    }
-}
-
-/// The state of a form: the values to show in it, and their errors.
-pub(super) struct FormState<'a> {
-    pub(super) values: &'a Form,
-    pub(super) errors: &'a Errors,
-}
-
-impl FormState<'_> {
-    /// Returns a field with its label, a hint and its error. `control` gets the attributes that tie it to them: its id, the
-    /// id of its description, and whether it is invalid.
-    fn field(
-        &self,
-        name: &str,
-        label: &str,
-        hint: &str,
-        control: impl Fn(&str, &str, Option<&'static str>) -> Markup,
-    ) -> Markup {
-        let error = self.errors.of(name);
-        let (id, about) = (format!("field-{name}"), format!("about-{name}"));
-        html! {
-            div.field {
-                label for=(id) { (label) }
-                (control(&id, &about, error.map(|_| "true")))
-                div id=(about) {
-                    @if let Some(error) = error {
-                        p.error { (error) }
-                    }
-                    @if !hint.is_empty() {
-                        p.hint { (hint) }
-                    }
-                }
-            }
-        }
-    }
-
-    /// Returns a field for a line of text.
-    pub(super) fn text(&self, name: &str, label: &str, hint: &str) -> Markup {
-        self.typed("text", name, label, hint)
-    }
-
-    /// Returns a field for a value of a type that browsers know, such as `date`.
-    pub(super) fn typed(&self, kind: &str, name: &str, label: &str, hint: &str) -> Markup {
-        self.field(name, label, hint, |id, about, invalid| {
-            html! {
-                input id=(id) name=(name) type=(kind) value=(self.values.text(name)) autocomplete="off"
-                    aria-describedby=(about) aria-invalid=[invalid];
-            }
-        })
-    }
-
-    /// Returns a field for several lines of text.
-    pub(super) fn lines(&self, name: &str, label: &str, hint: &str) -> Markup {
-        self.field(name, label, hint, |id, about, invalid| {
-            html! {
-                textarea id=(id) name=(name) rows="5" aria-describedby=(about) aria-invalid=[invalid] {
-                    // Browsers drop the first line break.
-                    "\n" (self.values.all(name).next().unwrap_or_default())
-                }
-            }
-        })
-    }
-
-    /// Returns a field with one of a few values.
-    pub(super) fn choice(&self, name: &str, label: &str, hint: &str, options: &[(&str, &str)]) -> Markup {
-        let chosen = self.values.text(name);
-        self.field(name, label, hint, |id, about, invalid| {
-            html! {
-                select id=(id) name=(name) aria-describedby=(about) aria-invalid=[invalid] {
-                    @for (value, text) in options {
-                        option value=(value) selected[*value == chosen] { (text) }
-                    }
-                }
-            }
-        })
-    }
-
-    /// Returns a checkbox.
-    pub(super) fn checkbox(&self, name: &str, label: &str, hint: &str) -> Markup {
-        html! {
-            div.field.checkbox {
-                input id={ "field-" (name) } name=(name) type="checkbox" value="on" checked[self.values.text(name) == "on"]
-                    aria-describedby={ "about-" (name) };
-                label for={ "field-" (name) } { (label) }
-                p.hint id={ "about-" (name) } { (hint) }
             }
         }
     }
@@ -468,6 +296,8 @@ pub(super) fn icon(name: &str) -> Markup {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]

@@ -24,10 +24,13 @@ use svc_core::oauth::{Parameters, published};
 use svc_core::values::{RedirectUri, TenantId};
 
 use super::components::{icon, isolated};
-use super::context::{self, Form};
+use super::context;
+use super::cookies;
+use super::form::Form;
+use super::layout;
 use super::page_response::{PageError, PageResponse};
 use super::pages::apps::origin_of;
-use super::{Dashboard, layout};
+use super::site::Site;
 use crate::kernel::response::ResponseBody;
 
 /// The name of the cookie that keeps a request while its owner signs in.
@@ -39,39 +42,31 @@ const POLICY: HeaderValue = HeaderValue::from_static(
      frame-ancestors 'none'",
 );
 
-/// Responds at the authorization endpoint. `form` is the body of a POST.
-pub(super) async fn respond(
-    dashboard: &Dashboard,
-    issuer: &Issuer,
-    parts: &Parts,
-    form: Bytes,
-    peer: IpAddr,
-) -> Response<ResponseBody> {
-    let result = answer(dashboard, issuer, parts, form, peer).await;
-    let mut response = dashboard.finish(parts, result);
+/// Adds to a response what those of the authorization endpoint have.
+pub(super) fn protect(parts: &Parts, response: &mut Response<ResponseBody>) {
     // A request that came before this one, and waits for a sign-in, is over: its app must not be put to a person who came from
     // another one.
-    if !response.headers().contains_key(SET_COOKIE) && context::read_cookie(parts, COOKIE).is_some() {
-        for cookie in context::expired(COOKIE) {
+    if !response.headers().contains_key(SET_COOKIE) && cookies::read_cookie(parts, COOKIE).is_some() {
+        for cookie in cookies::expired(COOKIE) {
             response.headers_mut().append(SET_COOKIE, cookie);
         }
     }
     // Also those that say what went wrong.
     response.headers_mut().insert(CONTENT_SECURITY_POLICY, POLICY);
     response.headers_mut().insert(X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
-    response
 }
 
-async fn answer(
-    dashboard: &Dashboard,
+/// Responds at the authorization endpoint. `form` is the body of a POST.
+pub(super) async fn respond(
+    site: &Site,
     issuer: &Issuer,
     parts: &Parts,
     form: Bytes,
     peer: IpAddr,
 ) -> Result<PageResponse, PageError> {
-    let store = dashboard.svc.store();
-    let (limits, now) = (&dashboard.kernel.limits, store.env().now());
-    let person = dashboard.people.find(parts, true).await?;
+    let store = site.svc.store();
+    let (limits, now) = (&site.kernel.limits, store.env().now());
+    let person = site.people.find(parts, true).await?;
     let window =
         person.as_ref().map_or_else(|| limits.pages_of_peer(peer), |(_, secret)| limits.pages_of_session(secret));
     limits.count(window, now).await.map_err(|limited| PageError::RateLimited(limited.retry_after))?;
@@ -81,20 +76,20 @@ async fn answer(
     let query = parts.uri.query().unwrap_or_default();
     let parameters = Parameters::of(query.as_bytes());
     let mut published = None;
-    if let (Some(apps), Ok(Some(client_id))) = (&dashboard.published, parameters.one("client_id"))
+    if let (Some(apps), Ok(Some(client_id))) = (&site.published, parameters.one("client_id"))
         && published::is_url(client_id)
     {
         // Nobody but a person who is signed in makes this server send a request.
         let Some((session, _)) = &person else {
             return match parameters.one("prompt") {
                 // Only the document says where the browser can return.
-                Ok(Some("none")) => Ok(refused(dashboard, "Nobody is signed in, and nobody was to be asked.")),
-                _ => Ok(sign_in_first(dashboard, parts, &parameters)),
+                Ok(Some("none")) => Ok(refused(site, "Nobody is signed in, and nobody was to be asked.")),
+                _ => Ok(sign_in_first(site, parts, &parameters)),
             };
         };
         published = match apps.of(client_id, session).await {
             Ok(app) => Some(app),
-            Err(reason) => return Ok(refused(dashboard, &reason)),
+            Err(reason) => return Ok(refused(site, &reason)),
         };
     }
     let input = (parameters.clone(), issuer.clone(), published);
@@ -104,25 +99,19 @@ async fn answer(
     });
     let request = match checked.await? {
         Ok(request) => request,
-        Err(Refusal::Page(reason)) => return Ok(refused(dashboard, &reason)),
+        Err(Refusal::Page(reason)) => return Ok(refused(site, &reason)),
         Err(Refusal::Return(back)) => return Ok(PageResponse::see_other(&back.url(issuer))),
     };
     let back = |error, description| Ok(PageResponse::see_other(&request.refused(error, description).url(issuer)));
     let Some((session, secret)) = person else {
         return match request.prompt {
             Prompt::Never => back(AuthorizationError::LoginRequired, "Nobody is signed in."),
-            _ => Ok(sign_in_first(dashboard, parts, &parameters)),
+            _ => Ok(sign_in_first(site, parts, &parameters)),
         };
     };
     let accounts = store.read("oauth.accounts", session.clone(), async |tx, session| accounts_of(tx, session).await);
-    let page = ConsentPage {
-        dashboard,
-        request: &request,
-        session: &session,
-        secret: &secret,
-        query,
-        accounts: accounts.await?,
-    };
+    let page =
+        ConsentPage { site, request: &request, session: &session, secret: &secret, query, accounts: accounts.await? };
     if parts.method == Method::POST {
         context::check_origin(&parts.headers)?;
         let form = Form::read(form).await?;
@@ -152,39 +141,38 @@ async fn answer(
 }
 
 /// Sends the browser to the sign-in page, and keeps the request until it comes back.
-fn sign_in_first(dashboard: &Dashboard, parts: &Parts, parameters: &Parameters) -> PageResponse {
+fn sign_in_first(site: &Site, parts: &Parts, parameters: &Parameters) -> PageResponse {
     let kept = parameters.to_kept().map(|kept| URL_SAFE_NO_PAD.encode(kept));
-    let cookie = kept.and_then(|kept| context::cookie(COOKIE, &kept, context::is_secure(parts), COOKIE_LIFETIME));
+    let cookie = kept.and_then(|kept| cookies::cookie(COOKIE, &kept, cookies::is_secure(parts), COOKIE_LIFETIME));
     match cookie {
-        Some(cookie) => PageResponse::see_other(&format!("{}/sign-in", dashboard.base)).cookie(cookie),
-        None => refused(dashboard, "The link of the app is too long, or has a parameter twice."),
+        Some(cookie) => PageResponse::see_other(&site.url("/sign-in")).cookie(cookie),
+        None => refused(site, "The link of the app is too long, or has a parameter twice."),
     }
 }
 
 /// Returns where a person goes who has signed in: back to the request of an app, if one waits. It is forgotten then.
-pub(super) fn after_sign_in(dashboard: &Dashboard, parts: &Parts) -> PageResponse {
-    let kept = waiting_request(parts).filter(|_| dashboard.has_apps());
-    let mount = dashboard.base.strip_suffix(super::PATH).unwrap_or_default();
+pub(super) fn after_sign_in(site: &Site, parts: &Parts) -> PageResponse {
+    let kept = waiting_request(parts).filter(|_| site.has_apps());
     match kept {
         Some(request) => {
-            let response = PageResponse::see_other(&format!("{mount}/oauth/authorize?{}", request.to_query()));
-            context::expired(COOKIE).into_iter().fold(response, PageResponse::cookie)
+            let response = PageResponse::see_other(&format!("{}/oauth/authorize?{}", site.mount(), request.to_query()));
+            cookies::expired(COOKIE).into_iter().fold(response, PageResponse::cookie)
         }
-        None => PageResponse::see_other(&format!("{}/", dashboard.base)),
+        None => PageResponse::see_other(&site.url("/")),
     }
 }
 
 /// Returns the request that waits until its owner has signed in. The cookie of a plain connection may come from anywhere.
 fn waiting_request(parts: &Parts) -> Option<Parameters> {
-    let (kept, _) = context::read_cookie(parts, COOKIE)?;
+    let (kept, _) = cookies::read_cookie(parts, COOKIE)?;
     Parameters::from_kept(&URL_SAFE_NO_PAD.decode(kept).ok()?)
 }
 
 /// Returns the app whose request waits until its owner has signed in, if there is one that could be put to an owner.
-pub(super) async fn waiting_app(dashboard: &Dashboard, parts: &Parts) -> Result<Option<App>, PageError> {
-    let (Some(issuer), Some(request)) = (dashboard.issuer(), waiting_request(parts)) else { return Ok(None) };
+pub(super) async fn waiting_app(site: &Site, parts: &Parts) -> Result<Option<App>, PageError> {
+    let (Some(issuer), Some(request)) = (site.issuer(), waiting_request(parts)) else { return Ok(None) };
     let input = (request, issuer.clone());
-    let checked = dashboard.svc.store().read("oauth.check", input, async |tx, (parameters, issuer)| {
+    let checked = site.svc.store().read("oauth.check", input, async |tx, (parameters, issuer)| {
         authorization::check(tx, parameters, issuer).await
     });
     Ok(checked.await?.ok().map(|request| request.app))
@@ -194,17 +182,17 @@ fn is_approved(account: &Tenant) -> bool {
     account.developer_access == DeveloperAccess::Approved
 }
 
-fn refused(dashboard: &Dashboard, reason: &str) -> PageResponse {
+fn refused(site: &Site, reason: &str) -> PageResponse {
     let content = html! {
         p { (reason) }
         p { "The app that sent you here has to be corrected by whoever makes it. Nothing was granted." }
     };
-    let page = layout::card(dashboard, "This app cannot be connected", &content);
+    let page = layout::card(site, "This app cannot be connected", &content);
     PageResponse::page(page).status(StatusCode::BAD_REQUEST)
 }
 
 struct ConsentPage<'a> {
-    dashboard: &'a Dashboard,
+    site: &'a Site,
     request: &'a AuthorizationRequest,
     session: &'a Session,
     /// The secret of the session's forms.
@@ -238,7 +226,7 @@ impl ConsentPage<'_> {
     async fn code(&self, issuer: &Issuer, account: TenantId) -> Result<PageResponse, PageError> {
         let allow = || {
             let input = (self.session.clone(), account, self.request.clone());
-            self.dashboard.svc.store().write("oauth.allow", input, async |tx, (session, account, request)| {
+            self.site.svc.store().write("oauth.allow", input, async |tx, (session, account, request)| {
                 authorization::allow(tx, session, *account, request).await
             })
         };
@@ -263,7 +251,7 @@ impl ConsentPage<'_> {
             true => ("Connect an app", self.form(problem)),
             false => ("You cannot connect this app", self.nothing_to_grant()),
         };
-        PageResponse::page(layout::card(self.dashboard, title, &content))
+        PageResponse::page(layout::card(self.site, title, &content))
     }
 
     /// Names the app with the host of its website, which tells it from another with the same name.
@@ -394,8 +382,7 @@ impl ConsentPage<'_> {
     }
 
     fn action(&self) -> String {
-        let mount = self.dashboard.base.strip_suffix(super::PATH).unwrap_or_default();
-        format!("{mount}/oauth/authorize?{}", self.query)
+        format!("{}/oauth/authorize?{}", self.site.mount(), self.query)
     }
 
     fn csrf(&self) -> Markup {

@@ -10,7 +10,7 @@ use svc_core::accounts::sessions::{Role, Session};
 use svc_core::error::Error;
 use svc_core::values::{Id, Secret, TenantId, Timestamp};
 
-use super::context;
+use super::cookies;
 
 /// Tells who asks for a page of the dashboard; see [`Builder::dashboard_identity`](crate::Builder::dashboard_identity).
 pub type Identify = Arc<dyn for<'a> Fn(&'a Parts) -> BoxFuture<'a, Option<Identity>> + Send + Sync>;
@@ -34,7 +34,7 @@ impl People {
         {
             return Ok(identity.into_session(self.svc.store().env().now()));
         }
-        let Some(token) = context::session_token(parts) else { return Ok(None) };
+        let Some(token) = cookies::session_token(parts) else { return Ok(None) };
         let sessions = self.svc.dashboard();
         let found = if is_use { sessions.use_session(&token).await? } else { sessions.find_session(&token).await? };
         Ok(found.map(|session| (session, token)))

@@ -5,10 +5,11 @@ use svc_core::accounts::sessions::Role;
 use svc_core::accounts::tenants::{DeveloperAccess, Tenant};
 use svc_core::find::MAX_TEXT;
 
-use super::Dashboard;
-use super::components::{csrf, icon, post_button};
+use super::components::icon;
 use super::context::Context;
-use super::page_response::PageResponse;
+use super::forms::{csrf, post_button};
+use super::page_response::{PageError, PageResponse};
+use super::site::Site;
 
 /// A group of pages in the navigation: its heading, and the path, the icon and the name of each page.
 type Group = (&'static str, &'static [(&'static str, &'static str, &'static str)]);
@@ -116,7 +117,7 @@ fn frame(cx: &Context<'_>, tenant: Option<&Tenant>, title: &str, content: &Marku
                 nav aria-label="Pages" {
                     @if cx.session.account().is_some() {
                         (navigation(cx, ACCOUNT))
-                        @if cx.dashboard.has_apps() { (navigation(cx, APPS)) }
+                        @if cx.site.has_apps() { (navigation(cx, APPS)) }
                     }
                     @if cx.session.is_operator() {
                         (navigation(cx, OPERATOR))
@@ -153,7 +154,7 @@ fn frame(cx: &Context<'_>, tenant: Option<&Tenant>, title: &str, content: &Marku
             }
         }
     };
-    document(cx.dashboard, &format!("{title} · {owner}"), &body)
+    document(cx.site, &format!("{title} · {owner}"), &body)
 }
 
 /// Returns what was searched for, on the page of what was found.
@@ -222,7 +223,7 @@ pub(super) fn query(parameters: &[(&str, &str)]) -> String {
 }
 
 /// Returns a page with nothing but a card, for those who are not signed in and for failures.
-pub(super) fn card(dashboard: &Dashboard, title: &str, content: &Markup) -> Markup {
+pub(super) fn card(site: &Site, title: &str, content: &Markup) -> Markup {
     let body = html! {
         main.alone id="main" {
             div.card {
@@ -232,14 +233,32 @@ pub(super) fn card(dashboard: &Dashboard, title: &str, content: &Markup) -> Mark
             }
         }
     };
-    document(dashboard, title, &body)
+    document(site, title, &body)
+}
+
+/// Returns the page in place of one that cannot be shown.
+pub(super) fn error_page(site: &Site, error: &PageError) -> PageResponse {
+    let (status, title, text) = error.parts();
+    let content = html! {
+        p { (text) }
+        @if error.is_before_sign_in() {
+            (how_to_sign_in(site))
+        } @else {
+            p { a.button href=(site.url("/")) { "Back to the dashboard" } }
+        }
+    };
+    let response = PageResponse::page(card(site, title, &content)).status(status);
+    match error {
+        PageError::RateLimited(wait) => response.retry_after(*wait),
+        _ => response,
+    }
 }
 
 /// Tells how to sign in: at the identity provider if there is one, and how to get a link.
-pub(super) fn how_to_sign_in(dashboard: &Dashboard) -> Markup {
+pub(super) fn how_to_sign_in(site: &Site) -> Markup {
     html! {
-        @if let Some(host) = dashboard.provider_host() {
-            form method="post" action={ (dashboard.base) "/oidc/start" } {
+        @if let Some(host) = site.provider_host() {
+            form method="post" action={ (site.base) "/oidc/start" } {
                 button.primary type="submit" { "Sign in with " (host) }
             }
             p { "Or open a link that the operator of this service gives you. On the server, it is made with:" }
@@ -250,8 +269,8 @@ pub(super) fn how_to_sign_in(dashboard: &Dashboard) -> Markup {
     }
 }
 
-fn document(dashboard: &Dashboard, title: &str, body: &Markup) -> Markup {
-    let asset = |name| dashboard.assets.url(name);
+fn document(site: &Site, title: &str, body: &Markup) -> Markup {
+    let asset = |name| site.assets.url(name);
     html! {
         (DOCTYPE)
         html lang="en" {

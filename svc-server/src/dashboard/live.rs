@@ -15,6 +15,7 @@
 //! Each stream holds a connection, so they are counted: a session, an account and the process have a share each
 //! ([`MAX_STREAMS_OF_SESSION`], [`MAX_STREAMS_OF_ACCOUNT`], [`MAX_STREAMS`]).
 
+use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::future::Future;
 use std::hash::Hash;
@@ -28,7 +29,6 @@ use maud::{Markup, html};
 use serde_json::json;
 use svc_core::Svc;
 use svc_core::accounts::sessions::Role;
-use svc_core::accounts::tenants::Tenant;
 use svc_core::error::Error;
 use svc_core::sync::lock;
 use svc_core::values::TenantId;
@@ -37,12 +37,8 @@ use tokio::time::{Instant, Interval, MissedTickBehavior};
 use uuid::Uuid;
 
 use super::components::View;
-use super::context::Context;
 use super::identity::People;
 use super::page_response::{PageError, PageResponse};
-use super::pages::attempts::Attempts;
-use super::pages::deliveries::Deliveries;
-use super::pages::requests::Requests;
 
 /// How often a viewer looks for news.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -103,11 +99,11 @@ pub(super) fn row(id: Uuid, cells: &Markup) -> Markup {
     html! { tr data-row=(id) { (cells) } }
 }
 
-/// Returns what shows that a list is live, and pauses it. `path` is that of the stream, and `rows` how many the list has. The
+/// Returns what shows that a list is live, and pauses it. `url` is that of the stream, and `rows` how many the list has. The
 /// list is the element with the id `list`, or else the first table. It is nothing without a script.
-pub(super) fn switch(cx: &Context<'_>, path: &str, rows: usize, list: Option<&str>) -> Markup {
+pub(super) fn switch(url: &str, rows: usize, list: Option<&str>) -> Markup {
     html! {
-        div.live.js data-live=(cx.url(path)) data-rows=(rows) data-list=[list] {
+        div.live.js data-live=(url) data-rows=(rows) data-list=[list] {
             span role="status" { "Connecting" }
             button type="button" { "Pause" }
         }
@@ -124,9 +120,8 @@ pub(super) struct Live {
     /// Changes when sessions may have ended.
     sessions_changed: watch::Sender<()>,
     streams: Arc<Streams>,
-    pub(super) deliveries: Feeds<Deliveries>,
-    pub(super) attempts: Feeds<Attempts>,
-    pub(super) requests: Feeds<Requests>,
+    /// The [`Feeds`] of each list, by its type.
+    feeds: Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
 }
 
 impl Live {
@@ -138,9 +133,7 @@ impl Live {
             stopping: watch::Sender::new(false),
             sessions_changed: watch::Sender::new(()),
             streams: Arc::default(),
-            deliveries: Feeds::default(),
-            attempts: Feeds::default(),
-            requests: Feeds::default(),
+            feeds: Mutex::default(),
         }
     }
 
@@ -154,27 +147,33 @@ impl Live {
         self.sessions_changed.send_replace(());
     }
 
-    /// Responds with the stream of a list to the person who is signed in.
+    fn feeds<L: List>(&self) -> Arc<Feeds<L>> {
+        let mut feeds = lock(&self.feeds);
+        let of_list = feeds.entry(TypeId::of::<L>()).or_insert_with(|| Arc::<Feeds<L>>::default());
+        Arc::clone(of_list).downcast().unwrap_or_default()
+    }
+
+    /// Responds with the stream of a list to the person who asks with `parts`. `session` tells their session from others.
     pub(super) fn respond<L: List>(
         &self,
-        cx: &Context<'_>,
-        tenant: &Tenant,
-        feeds: &Feeds<L>,
+        tenant: TenantId,
+        session: &str,
+        may_select: bool,
+        parts: &Parts,
         scope: L::Scope,
         filter: L::Filter,
     ) -> Result<PageResponse, PageError> {
-        // The token of forms is one for each session and account.
-        let count = self.streams.count(tenant.id, &cx.csrf).ok_or(PageError::TooManyViewers)?;
-        let feed = feeds.of((tenant.id, scope), |(tenant, scope)| Feed::new(self, tenant, scope));
+        let count = self.streams.count(tenant, session).ok_or(PageError::TooManyViewers)?;
+        let feed = self.feeds::<L>().of((tenant, scope), |(tenant, scope)| Feed::new(self, tenant, scope));
         let mut ticks = tokio::time::interval(INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let viewer = Viewer {
             sent: Arc::default(),
             feed,
             filter,
-            may_select: cx.may(Role::Developer),
+            may_select,
             people: Arc::clone(&self.people),
-            parts: cx.parts.clone(),
+            parts: parts.clone(),
             session_due: Instant::now() + SESSION_INTERVAL,
             heartbeat_due: Instant::now() + HEARTBEAT_INTERVAL,
             ticks,
@@ -240,7 +239,7 @@ fn count_down<K: Eq + Hash>(counts: &mut HashMap<K, usize>, key: &K) {
 }
 
 /// The feeds of one list, by their accounts and scopes. A feed is there for as long as somebody looks at it.
-pub(super) struct Feeds<L: List>(Mutex<HashMap<FeedKey<L>, Weak<Feed<L>>>>);
+struct Feeds<L: List>(Mutex<HashMap<FeedKey<L>, Weak<Feed<L>>>>);
 
 type FeedKey<L> = (TenantId, <L as List>::Scope);
 
@@ -269,11 +268,11 @@ struct Feed<L: List> {
     base: Arc<str>,
     tenant: TenantId,
     scope: L::Scope,
-    polled: tokio::sync::Mutex<Polled<L>>,
+    newest: tokio::sync::Mutex<NewestRows<L>>,
 }
 
 /// The rows as they were read last.
-struct Polled<L: List> {
+struct NewestRows<L: List> {
     rows: Rows<L>,
     at: Option<Instant>,
     /// When all rows were rendered last.
@@ -290,7 +289,7 @@ struct Row<L: List> {
     cells: String,
 }
 
-impl<L: List> Default for Polled<L> {
+impl<L: List> Default for NewestRows<L> {
     fn default() -> Self {
         Self { rows: Arc::default(), at: None, rendered_at: None, has_failed: false }
     }
@@ -303,34 +302,34 @@ impl<L: List> Feed<L> {
             base: Arc::clone(&live.base),
             tenant,
             scope,
-            polled: tokio::sync::Mutex::new(Polled::default()),
+            newest: tokio::sync::Mutex::new(NewestRows::default()),
         }
     }
 
     /// Returns the rows. Of the viewers that ask at a time, one reads them.
     async fn rows(&self) -> Rows<L> {
-        let mut polled = self.polled.lock().await;
+        let mut newest = self.newest.lock().await;
         let now = Instant::now();
-        if polled.at.is_none_or(|at| now.duration_since(at) >= MAX_AGE) {
-            polled.at = Some(now);
-            let result = self.poll(&mut polled, now).await;
+        if newest.at.is_none_or(|at| now.duration_since(at) >= MAX_AGE) {
+            newest.at = Some(now);
+            let result = self.poll(&mut newest, now).await;
             if let Err(error) = &result
-                && !polled.has_failed
+                && !newest.has_failed
             {
                 tracing::warn!(tenant = %self.tenant, %error, "cannot read a live list of the dashboard; trying again");
             }
-            polled.has_failed = result.is_err();
+            newest.has_failed = result.is_err();
         }
-        Arc::clone(&polled.rows)
+        Arc::clone(&newest.rows)
     }
 
     /// Reads the rows, and renders those that changed. All of them are rendered now and then.
-    async fn poll(&self, polled: &mut Polled<L>, now: Instant) -> Result<(), Error> {
+    async fn poll(&self, newest: &mut NewestRows<L>, now: Instant) -> Result<(), Error> {
         let items = L::newest(&self.svc, self.tenant, &self.scope).await?;
-        let renders_all = polled.rendered_at.is_none_or(|at| now.duration_since(at) >= RENDER_INTERVAL);
-        let known: HashMap<Uuid, &Arc<Row<L>>> = polled.rows.iter().map(|row| (L::id(&row.item), row)).collect();
+        let renders_all = newest.rendered_at.is_none_or(|at| now.duration_since(at) >= RENDER_INTERVAL);
+        let known: HashMap<Uuid, &Arc<Row<L>>> = newest.rows.iter().map(|row| (L::id(&row.item), row)).collect();
         let known = |item: &L::Item| known.get(&L::id(item)).filter(|row| row.item == *item).copied();
-        if !renders_all && items.len() == polled.rows.len() && items.iter().all(|item| known(item).is_some()) {
+        if !renders_all && items.len() == newest.rows.len() && items.iter().all(|item| known(item).is_some()) {
             return Ok(());
         }
         let tenant = self.svc.account(self.tenant).settings().await?;
@@ -348,9 +347,9 @@ impl<L: List> Feed<L> {
             }
         };
         let rows = items.into_iter().map(render).collect();
-        polled.rows = rows;
+        newest.rows = rows;
         if renders_all {
-            polled.rendered_at = Some(now);
+            newest.rendered_at = Some(now);
         }
         Ok(())
     }

@@ -41,8 +41,8 @@ use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use url::{Url, form_urlencoded};
 
-use self::id_token::{Claims, EmailClaims, Expected, Flag, Key, TokenError};
-use super::context;
+use self::id_token::{Claims, EmailClaims, Expectations, Flag, Key, TokenError};
+use super::cookies;
 use crate::kernel::origin::Origin;
 use crate::outbound::dial::{CHECKED_ADDRESSES, Dialer};
 use crate::outbound::resolver::Resolver;
@@ -178,12 +178,12 @@ impl Attempt {
     pub(super) fn cookie(&self) -> Option<HeaderValue> {
         let Self { state, nonce, verifier, origin } = self;
         let value = format!("{state}.{nonce}.{verifier}.{origin}");
-        context::cookie(COOKIE, &value, self.is_secure(), ATTEMPT_LIFETIME)
+        cookies::cookie(COOKIE, &value, self.is_secure(), ATTEMPT_LIFETIME)
     }
 
     /// Returns the attempt in the cookie that the provider answers with this state.
     pub(super) fn answered(parts: &Parts, state: &str) -> Option<Self> {
-        let (value, is_secure) = context::read_cookie(parts, COOKIE)?;
+        let (value, is_secure) = cookies::read_cookie(parts, COOKIE)?;
         let mut values = value.splitn(4, '.').map(str::to_owned);
         let (own, nonce, verifier) = (values.next()?, values.next()?, values.next()?);
         let attempt = Self { state: own, nonce, verifier, origin: values.next()?.parse().ok()? };
@@ -195,7 +195,7 @@ impl Attempt {
 
     /// Returns the cookies that forget an attempt.
     pub(super) fn forgotten() -> [HeaderValue; 2] {
-        context::expired(COOKIE)
+        cookies::expired(COOKIE)
     }
 }
 
@@ -343,7 +343,7 @@ impl Provider {
     }
 
     fn verify(&self, metadata: &Metadata, token: &str, nonce: &str, now: Timestamp) -> Result<Claims, TokenError> {
-        let expected = Expected {
+        let expected = Expectations {
             issuer: &self.settings.issuer_text,
             client_id: &self.settings.client_id,
             nonce,

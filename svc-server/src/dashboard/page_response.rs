@@ -7,10 +7,9 @@ use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use http::header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE, LOCATION, RETRY_AFTER, SET_COOKIE};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
-use maud::{Markup, html};
+use maud::Markup;
 use svc_core::error::{Error, StoreError};
 
-use super::{Dashboard, layout};
 use crate::kernel::response::Piece;
 use crate::kernel::response::ResponseBody;
 
@@ -87,6 +86,12 @@ impl PageResponse {
     /// Sets the status.
     pub(super) fn status(mut self, status: StatusCode) -> Self {
         self.status = status;
+        self
+    }
+
+    /// Tells when to ask again.
+    pub(super) fn retry_after(mut self, wait: Duration) -> Self {
+        self.headers.insert(RETRY_AFTER, (wait.as_secs() + 1).into());
         self
     }
 
@@ -208,25 +213,7 @@ impl PageError {
     }
 
     /// Returns whether the person has to sign in before anything else.
-    fn is_before_sign_in(&self) -> bool {
+    pub(super) fn is_before_sign_in(&self) -> bool {
         matches!(self, Self::SignedOut | Self::UsedLink(_) | Self::NotSignedIn(..))
-    }
-
-    /// Returns the page.
-    pub(super) fn response(self, dashboard: &Dashboard) -> PageResponse {
-        let (status, title, text) = self.parts();
-        let content = html! {
-            p { (text) }
-            @if self.is_before_sign_in() {
-                (layout::how_to_sign_in(dashboard))
-            } @else {
-                p { a.button href=(format!("{}/", dashboard.base)) { "Back to the dashboard" } }
-            }
-        };
-        let mut response = PageResponse::page(layout::card(dashboard, title, &content)).status(status);
-        if let Self::RateLimited(wait) = self {
-            response.headers.insert(RETRY_AFTER, (wait.as_secs() + 1).into());
-        }
-        response
     }
 }

@@ -30,14 +30,14 @@ const SHARE: usize = 2;
 /// How long a person waits until reading begins.
 const WAIT: Duration = Duration::from_secs(2);
 /// The number of documents that are kept.
-const MAX_KEPT: usize = 1_000;
+const MAX_DOCUMENTS: usize = 1_000;
 const BUSY: &str =
     "This service reads the documents of other apps right now. Open the link of the app again in a few seconds.";
 
 /// The documents of apps that nobody has registered.
 pub(crate) struct PublishedApps {
     client: Arc<dyn WebhookClient>,
-    kept: Mutex<HashMap<String, Kept>>,
+    documents: Mutex<HashMap<String, CachedDocument>>,
     /// The permits to read a document.
     reading: Semaphore,
     /// Those among them that people have who are in no account.
@@ -45,7 +45,7 @@ pub(crate) struct PublishedApps {
     shares: Mutex<HashMap<Reader, Arc<Semaphore>>>,
 }
 
-struct Kept {
+struct CachedDocument {
     app: Result<PublishedApp, String>,
     until: Instant,
 }
@@ -66,12 +66,12 @@ impl Reader {
 impl PublishedApps {
     pub(crate) fn new(client: Arc<dyn WebhookClient>) -> Self {
         let [reading, for_people] = [READ_AT_ONCE, FOR_PEOPLE].map(Semaphore::new);
-        Self { client, kept: Mutex::default(), reading, for_people, shares: Mutex::default() }
+        Self { client, documents: Mutex::default(), reading, for_people, shares: Mutex::default() }
     }
 
     /// Returns what an app publishes, or what is wrong with it as a sentence for its developer.
     pub(crate) async fn of(&self, client_id: &str, session: &Session) -> Result<PublishedApp, String> {
-        if let Some(app) = self.kept(client_id) {
+        if let Some(app) = self.cached(client_id) {
             return app;
         }
         let url = document_url(client_id)?;
@@ -86,7 +86,7 @@ impl PublishedApps {
         };
         let Ok(_permits) = timeout(WAIT, permits).await else { return Err(BUSY.to_owned()) };
         // Another request may have read it meanwhile.
-        if let Some(app) = self.kept(client_id) {
+        if let Some(app) = self.cached(client_id) {
             return app;
         }
         let app = match self.client.get(url.clone()).await {
@@ -97,22 +97,22 @@ impl PublishedApps {
         app
     }
 
-    fn kept(&self, client_id: &str) -> Option<Result<PublishedApp, String>> {
-        let kept = lock(&self.kept);
-        kept.get(client_id).filter(|kept| Instant::now() < kept.until).map(|kept| kept.app.clone())
+    fn cached(&self, client_id: &str) -> Option<Result<PublishedApp, String>> {
+        let documents = lock(&self.documents);
+        documents.get(client_id).filter(|document| Instant::now() < document.until).map(|document| document.app.clone())
     }
 
     fn keep(&self, client_id: &str, app: &Result<PublishedApp, String>) {
         let now = Instant::now();
         let lifetime = if app.is_ok() { LIFETIME } else { FAILURE_LIFETIME };
-        let mut kept = lock(&self.kept);
-        if kept.len() >= MAX_KEPT {
-            kept.retain(|_, kept| now < kept.until);
+        let mut documents = lock(&self.documents);
+        if documents.len() >= MAX_DOCUMENTS {
+            documents.retain(|_, document| now < document.until);
         }
-        if kept.len() >= MAX_KEPT {
-            kept.clear();
+        if documents.len() >= MAX_DOCUMENTS {
+            documents.clear();
         }
-        kept.insert(client_id.to_owned(), Kept { app: app.clone(), until: now + lifetime });
+        documents.insert(client_id.to_owned(), CachedDocument { app: app.clone(), until: now + lifetime });
     }
 
     /// Returns the permits of a reader. Those that nobody uses are forgotten.

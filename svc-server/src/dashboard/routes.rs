@@ -5,22 +5,29 @@ use http::Method;
 use http::request::Parts;
 use svc_core::accounts::sessions::Role;
 use svc_core::accounts::tenants::Tenant;
-use svc_core::values::Email;
-
-use super::Dashboard;
-use super::contact_file;
-use super::context::{Context, Form};
-use super::page_response::{PageError, PageResponse};
-use super::pages::provider;
-use super::pages::{
-    accounts, apps, attempts, audit, deliveries, delivery, developer_apps, endpoint_forms, events, find, keys, members,
-    overview, record_actions, record_forms, records, reference, replays, requests, sandbox, settings, sign_in, system,
-    webhooks,
+use svc_core::operation::AnyOperation;
+use svc_core::platform::operations::{
+    ACCEPT_QUOTE, DECLINE_QUOTE, FINISH_WEBHOOK_ROTATION, PAY_INVOICE, REFUND_INVOICE, RESEND_INVOICE, REVOKE_GRANT,
+    REVOKE_KEY, Records, SEND_INVOICE, VOID_INVOICE,
 };
+use svc_core::resources::contacts::Contact;
+use svc_core::values::Email;
+use svc_core::webhooks::subscriptions::WebhookSubscription;
+
+use super::contact_file;
+use super::context::Context;
+use super::form::Form;
+use super::page_response::{PageError, PageResponse};
+use super::pages::{
+    accounts, apps, attempts, audit, deliveries, delivery, developer_apps, endpoint_forms, events, find, keys, kinds,
+    members, overview, provider, record_actions, record_forms, records, reference, replays, requests, sandbox,
+    settings, sign_in, system, webhooks,
+};
+use super::site::Site;
 use crate::kernel::head::by_path;
 
 type Respond<'a> = BoxFuture<'a, Result<PageResponse, PageError>>;
-type AnyoneFn = for<'a> fn(&'a Dashboard, &'a Parts, &'a Form) -> Respond<'a>;
+type AnyoneFn = for<'a> fn(&'a Site, &'a Parts, &'a Form) -> Respond<'a>;
 type SignedInFn = for<'a> fn(&'a Context<'a>) -> Respond<'a>;
 type MemberFn = for<'a> fn(&'a Context<'a>, &'a Email) -> Respond<'a>;
 type AccountFn = for<'a> fn(&'a Context<'a>, &'a Tenant) -> Respond<'a>;
@@ -39,6 +46,9 @@ pub(super) enum Handler {
     /// People of an account who have at least this role. It gets the account. Operators who look at the account count as
     /// its viewers.
     Account(Role, AccountFn),
+    /// A change by people of an account who have at least this role: an operation on the record in the path with this body, and
+    /// the path of the page that follows, in which `{id}` stands for the id of what was changed.
+    Change(Role, &'static dyn AnyOperation, &'static str, &'static str),
     /// The same for a live list, which does not count as a use of the session.
     Stream(Role, AccountFn),
     /// Operators.
@@ -92,95 +102,100 @@ fn post(path: &'static str, handler: Handler) -> Page {
     Page { method: Method::POST, path, handler, records: PAGE_MEMORY }
 }
 
+/// Makes the handler of a page of an account.
+macro_rules! account {
+    ($least:ident, $respond:path) => {
+        Handler::Account($least, |cx, tenant| Box::pin($respond(cx, tenant)))
+    };
+}
+
 /// Returns all pages, those about apps only with apps.
 fn table(has_apps: bool) -> Vec<Page> {
-    use Handler::{Account, Anyone, Member, Operator, SignIn, SignedIn, Stream};
+    use Handler::{Anyone, Change, Member, Operator, SignIn, SignedIn, Stream};
     use Role::{Developer, Owner, Viewer};
     let mut pages = vec![
-        get("/sign-in", Anyone(|dashboard, parts, _| Box::pin(sign_in::show(dashboard, parts)))),
-        post("/sign-in", SignIn(|dashboard, parts, form| Box::pin(sign_in::use_link(dashboard, parts, form)))),
+        get("/sign-in", Anyone(|site, parts, _| Box::pin(sign_in::show(site, parts)))),
+        post("/sign-in", SignIn(|site, parts, form| Box::pin(sign_in::use_link(site, parts, form)))),
+        post("/oidc/start", SignIn(|site, parts, _| Box::pin(provider::start(site, parts)))),
+        get("/oidc/callback", SignIn(|site, parts, _| Box::pin(provider::callback(site, parts)))),
         post("/sign-out", SignedIn(|cx| Box::pin(sign_in::sign_out(cx)))),
         get("/switch", Member(|cx, email| Box::pin(members::accounts(cx, email)))),
         post("/switch/{id}", Member(|cx, email| Box::pin(members::choose(cx, email)))),
-        get("/", Account(Viewer, |cx, tenant| Box::pin(overview::show(cx, tenant)))).reading(LONG_LIST),
-        get("/find", Account(Viewer, |cx, tenant| Box::pin(find::show(cx, tenant)))),
-        get("/webhooks", Account(Viewer, |cx, tenant| Box::pin(webhooks::list(cx, tenant)))).reading(LONG_LIST),
-        get("/webhooks/new", Account(Developer, |cx, tenant| Box::pin(endpoint_forms::new(cx, tenant)))),
-        post("/webhooks/new", Account(Developer, |cx, tenant| Box::pin(endpoint_forms::create(cx, tenant)))),
-        post("/webhooks/new/try", Account(Developer, |cx, tenant| Box::pin(endpoint_forms::try_new(cx, tenant)))),
-        get("/webhooks/{id}/edit", Account(Developer, |cx, tenant| Box::pin(endpoint_forms::edit(cx, tenant))))
-            .reading(LONG_LIST),
-        post("/webhooks/{id}/edit", Account(Developer, |cx, tenant| Box::pin(endpoint_forms::change(cx, tenant)))),
-        post("/webhooks/{id}/try", Account(Developer, |cx, tenant| Box::pin(endpoint_forms::try_existing(cx, tenant)))),
-        post("/webhooks/{id}/delete", Account(Developer, |cx, tenant| Box::pin(webhooks::delete(cx, tenant)))),
-        get("/webhooks/{id}", Account(Viewer, |cx, tenant| Box::pin(webhooks::show(cx, tenant)))).reading(LONG_LIST),
-        post("/webhooks/{id}/test", Account(Developer, |cx, tenant| Box::pin(webhooks::test(cx, tenant)))),
-        post("/webhooks/{id}/rotate", Account(Developer, |cx, tenant| Box::pin(webhooks::rotate(cx, tenant)))),
+        get("/", account!(Viewer, overview::show)).reading(LONG_LIST),
+        get("/find", account!(Viewer, find::show)),
+        get("/webhooks", account!(Viewer, webhooks::list)).reading(LONG_LIST),
+        get("/webhooks/new", account!(Developer, endpoint_forms::new)),
+        post("/webhooks/new", account!(Developer, endpoint_forms::create)),
+        post("/webhooks/new/try", account!(Developer, endpoint_forms::try_new)),
+        get("/webhooks/{id}/edit", account!(Developer, endpoint_forms::edit)).reading(LONG_LIST),
+        post("/webhooks/{id}/edit", account!(Developer, endpoint_forms::change)),
+        post("/webhooks/{id}/try", account!(Developer, endpoint_forms::try_existing)),
+        post(
+            "/webhooks/{id}/delete",
+            Change(Developer, &Records::<WebhookSubscription>::DELETE, "", "/webhooks?notice=endpoint-deleted"),
+        ),
+        get("/webhooks/{id}", account!(Viewer, webhooks::show)).reading(LONG_LIST),
+        post("/webhooks/{id}/test", account!(Developer, webhooks::test)),
+        post("/webhooks/{id}/rotate", account!(Developer, webhooks::rotate)),
         post(
             "/webhooks/{id}/finish-rotation",
-            Account(Developer, |cx, tenant| Box::pin(webhooks::finish_rotation(cx, tenant))),
+            Change(Developer, &FINISH_WEBHOOK_ROTATION, "", "/webhooks/{id}?notice=rotation-finished"),
         ),
-        post("/webhooks/{id}/enable", Account(Developer, |cx, tenant| Box::pin(webhooks::enable(cx, tenant)))),
-        post("/webhooks/{id}/disable", Account(Developer, |cx, tenant| Box::pin(webhooks::disable(cx, tenant)))),
-        post("/webhooks/{id}/recover", Account(Developer, |cx, tenant| Box::pin(webhooks::recover(cx, tenant)))),
-        get("/replays/{id}", Account(Viewer, |cx, tenant| Box::pin(replays::progress(cx, tenant)))).reading(LONG_LIST),
-        get("/deliveries", Account(Viewer, |cx, tenant| Box::pin(deliveries::list(cx, tenant)))).reading(audit::MEMORY),
+        post(
+            "/webhooks/{id}/enable",
+            Change(
+                Developer,
+                &Records::<WebhookSubscription>::UPDATE,
+                r#"{"enabled":true}"#,
+                "/webhooks/{id}?notice=endpoint-enabled",
+            ),
+        ),
+        post(
+            "/webhooks/{id}/disable",
+            Change(
+                Developer,
+                &Records::<WebhookSubscription>::UPDATE,
+                r#"{"enabled":false}"#,
+                "/webhooks/{id}?notice=endpoint-disabled",
+            ),
+        ),
+        post("/webhooks/{id}/recover", account!(Developer, webhooks::recover)),
+        get("/replays/{id}", account!(Viewer, replays::progress)).reading(LONG_LIST),
+        get("/deliveries", account!(Viewer, deliveries::list)).reading(audit::MEMORY),
         get("/deliveries/live", Stream(Viewer, |cx, tenant| Box::pin(deliveries::live(cx, tenant)))),
-        post("/deliveries/replay", Account(Developer, |cx, tenant| Box::pin(deliveries::replay_selected(cx, tenant)))),
-        get("/deliveries/replay-matching", Account(Developer, |cx, tenant| Box::pin(replays::confirm(cx, tenant))))
-            .reading(LONG_LIST),
-        post("/deliveries/replay-matching", Account(Developer, |cx, tenant| Box::pin(replays::start(cx, tenant)))),
+        post("/deliveries/replay", account!(Developer, deliveries::replay_selected)),
+        get("/deliveries/replay-matching", account!(Developer, replays::confirm)).reading(LONG_LIST),
+        post("/deliveries/replay-matching", account!(Developer, replays::start)),
         get("/deliveries/{id}/live", Stream(Viewer, |cx, tenant| Box::pin(attempts::live(cx, tenant)))),
-        get("/deliveries/{id}", Account(Viewer, |cx, tenant| Box::pin(delivery::show(cx, tenant)))).reading(DELIVERY),
-        post("/deliveries/{id}/replay", Account(Developer, |cx, tenant| Box::pin(delivery::replay(cx, tenant)))),
-        get("/events", Account(Viewer, |cx, tenant| Box::pin(events::list(cx, tenant)))).reading(audit::MEMORY),
-        get("/events/{id}", Account(Viewer, |cx, tenant| Box::pin(events::show(cx, tenant)))).reading(LARGE_EVENT),
-        get("/requests", Account(Viewer, |cx, tenant| Box::pin(requests::list(cx, tenant)))).reading(32),
+        get("/deliveries/{id}", account!(Viewer, delivery::show)).reading(DELIVERY),
+        post("/deliveries/{id}/replay", account!(Developer, delivery::replay)),
+        get("/events", account!(Viewer, events::list)).reading(audit::MEMORY),
+        get("/events/{id}", account!(Viewer, events::show)).reading(LARGE_EVENT),
+        get("/requests", account!(Viewer, requests::list)).reading(32),
         get("/requests/live", Stream(Viewer, |cx, tenant| Box::pin(requests::live(cx, tenant)))),
-        get("/requests/{id}", Account(Viewer, |cx, tenant| Box::pin(requests::show(cx, tenant)))).reading(LARGE_EVENT),
-        get("/keys", Account(Viewer, |cx, tenant| Box::pin(keys::list(cx, tenant)))).reading(LONG_LIST),
-        get("/keys/new", Account(Owner, |cx, tenant| Box::pin(keys::new(cx, tenant)))),
-        post("/keys/new", Account(Owner, |cx, tenant| Box::pin(keys::create(cx, tenant)))),
-        post("/keys/{id}/rotate", Account(Owner, |cx, tenant| Box::pin(keys::rotate(cx, tenant)))),
-        post("/keys/{id}/revoke", Account(Owner, |cx, tenant| Box::pin(keys::revoke(cx, tenant)))),
-        get("/settings", Account(Viewer, |cx, tenant| Box::pin(settings::show(cx, tenant)))),
-        post("/settings", Account(Owner, |cx, tenant| Box::pin(settings::save(cx, tenant)))),
-        get("/settings/sandbox", Account(Developer, |cx, tenant| Box::pin(sandbox::show(cx, tenant)))),
-        post("/settings/sandbox/create", Account(Developer, |cx, tenant| Box::pin(sandbox::create(cx, tenant)))),
-        post("/settings/sandbox/reset", Account(Developer, |cx, tenant| Box::pin(sandbox::reset(cx, tenant)))),
-        post("/settings/sandbox/delete", Account(Developer, |cx, tenant| Box::pin(sandbox::delete(cx, tenant)))),
-        post("/settings/sandbox/open", Account(Developer, |cx, tenant| Box::pin(sandbox::open(cx, tenant)))),
+        get("/requests/{id}", account!(Viewer, requests::show)).reading(LARGE_EVENT),
+        get("/keys", account!(Viewer, keys::list)).reading(LONG_LIST),
+        get("/keys/new", account!(Owner, keys::new)),
+        post("/keys/new", account!(Owner, keys::create)),
+        post("/keys/{id}/rotate", account!(Owner, keys::rotate)),
+        post("/keys/{id}/revoke", Change(Owner, &REVOKE_KEY, "", "/keys?notice=key-revoked")),
+        get("/reference", account!(Developer, reference::offer)),
+        post("/reference", account!(Developer, reference::open)),
+        get("/settings", account!(Viewer, settings::show)),
+        post("/settings", account!(Owner, settings::save)),
+        get("/settings/sandbox", account!(Developer, sandbox::show)),
+        post("/settings/sandbox/create", account!(Developer, sandbox::create)),
+        post("/settings/sandbox/reset", account!(Developer, sandbox::reset)),
+        post("/settings/sandbox/delete", account!(Developer, sandbox::delete)),
+        post("/settings/sandbox/open", account!(Developer, sandbox::open)),
         // Whoever has another role meanwhile can still leave.
         post("/settings/sandbox/leave", SignedIn(|cx| Box::pin(sandbox::leave(cx)))),
-        post("/settings/members", Account(Owner, |cx, tenant| Box::pin(members::add(cx, tenant)))),
-        post("/settings/members/{id}/role", Account(Owner, |cx, tenant| Box::pin(members::set_role(cx, tenant)))),
-        post("/settings/members/{id}/remove", Account(Owner, |cx, tenant| Box::pin(members::remove(cx, tenant)))),
-        post(
-            "/settings/sessions/{id}/revoke",
-            Account(Owner, |cx, tenant| Box::pin(settings::revoke_session(cx, tenant))),
-        ),
+        post("/settings/members", account!(Owner, settings::add_member)),
+        post("/settings/members/{id}/role", account!(Owner, members::set_role)),
+        post("/settings/members/{id}/remove", account!(Owner, members::remove)),
+        post("/settings/sessions/{id}/revoke", account!(Owner, settings::revoke_session)),
         post("/settings/sign-out-everywhere", Member(|cx, email| Box::pin(settings::sign_out_everywhere(cx, email)))),
-        get("/audit", Account(Viewer, |cx, tenant| Box::pin(audit::list(cx, tenant)))).reading(audit::MEMORY),
-        get("/contacts", Account(Viewer, |cx, tenant| Box::pin(records::list(cx, tenant, &records::CONTACTS))))
-            .reading(records::LISTED),
-        get("/contacts/{id}", Account(Viewer, |cx, tenant| Box::pin(records::show(cx, tenant, &records::CONTACTS))))
-            .reading(audit::MEMORY),
-        get("/invoices", Account(Viewer, |cx, tenant| Box::pin(records::list(cx, tenant, &records::INVOICES))))
-            .reading(records::LISTED),
-        get("/invoices/{id}", Account(Viewer, |cx, tenant| Box::pin(records::show(cx, tenant, &records::INVOICES))))
-            .reading(audit::MEMORY),
-        get("/quotes", Account(Viewer, |cx, tenant| Box::pin(records::list(cx, tenant, &records::QUOTES))))
-            .reading(records::LISTED),
-        get("/quotes/{id}", Account(Viewer, |cx, tenant| Box::pin(records::show(cx, tenant, &records::QUOTES))))
-            .reading(audit::MEMORY),
-        get("/bookings", Account(Viewer, |cx, tenant| Box::pin(records::list(cx, tenant, &records::BOOKINGS))))
-            .reading(records::LISTED),
-        get("/bookings/{id}", Account(Viewer, |cx, tenant| Box::pin(records::show(cx, tenant, &records::BOOKINGS))))
-            .reading(audit::MEMORY),
-        get("/jobs", Account(Viewer, |cx, tenant| Box::pin(records::list(cx, tenant, &records::JOBS))))
-            .reading(records::LISTED),
-        get("/jobs/{id}", Account(Viewer, |cx, tenant| Box::pin(records::show(cx, tenant, &records::JOBS))))
-            .reading(audit::MEMORY),
+        get("/audit", account!(Viewer, audit::list)).reading(audit::MEMORY),
         get("/accounts", Operator(|cx| Box::pin(accounts::list(cx)))),
         post("/accounts/leave", Operator(|cx| Box::pin(accounts::leave(cx)))),
         get("/accounts/{id}", Operator(|cx| Box::pin(accounts::show(cx)))),
@@ -190,108 +205,85 @@ fn table(has_apps: bool) -> Vec<Page> {
         get("/system", Operator(|cx| Box::pin(system::show(cx)))),
         post("/system/sessions/{id}/revoke", Operator(|cx| Box::pin(system::revoke_session(cx)))),
     ];
-    pages.extend(record_changes());
+    pages.extend(record_pages());
     if has_apps {
         pages.extend(app_pages());
     }
-    pages.extend(provider_pages());
-    pages.extend(reference_pages());
     pages
 }
 
-/// Returns the forms that change records.
-fn record_changes() -> Vec<Page> {
-    use Handler::Account;
-    use Role::Developer;
-    use record_actions::{Change, run, run_with_amount};
+/// Makes the pages that every kind of record has.
+macro_rules! record_pages {
+    ($($path:literal $kind:ident)+) => {
+        vec![$(
+            get($path, Account(Viewer, |cx, tenant| Box::pin(records::list(cx, tenant, &kinds::$kind))))
+                .reading(records::LISTED),
+            get(concat!($path, "/{id}"), Account(Viewer, |cx, tenant| Box::pin(records::show(cx, tenant, &kinds::$kind))))
+                .reading(audit::MEMORY),
+            get(concat!($path, "/new"), Account(Developer, |cx, tenant| Box::pin(new(cx, tenant, &kinds::$kind)))),
+            post(concat!($path, "/new"), Account(Developer, |cx, tenant| Box::pin(create(cx, tenant, &kinds::$kind)))),
+            get(concat!($path, "/{id}/edit"), Account(Developer, |cx, tenant| Box::pin(edit(cx, tenant, &kinds::$kind)))),
+            post(concat!($path, "/{id}/edit"), Account(Developer, |cx, tenant| Box::pin(update(cx, tenant, &kinds::$kind)))),
+        )+]
+    };
+}
+
+/// Returns the pages of records, and the forms that change them.
+fn record_pages() -> Vec<Page> {
+    use Handler::{Account, Change};
+    use Role::{Developer, Owner, Viewer};
+    use record_actions::change_with_amount;
     use record_forms::{create, edit, new, update};
-    use records::RecordKind::{Booking, Contact, Invoice, Job, Quote};
-    vec![
-        get("/contacts/new", Account(Developer, |cx, tenant| Box::pin(new(cx, tenant, Contact)))),
-        post("/contacts/new", Account(Developer, |cx, tenant| Box::pin(create(cx, tenant, Contact)))),
-        get("/contacts/{id}/edit", Account(Developer, |cx, tenant| Box::pin(edit(cx, tenant, Contact)))),
-        post("/contacts/{id}/edit", Account(Developer, |cx, tenant| Box::pin(update(cx, tenant, Contact)))),
-        get("/invoices/new", Account(Developer, |cx, tenant| Box::pin(new(cx, tenant, Invoice)))),
-        post("/invoices/new", Account(Developer, |cx, tenant| Box::pin(create(cx, tenant, Invoice)))),
-        get("/invoices/{id}/edit", Account(Developer, |cx, tenant| Box::pin(edit(cx, tenant, Invoice)))),
-        post("/invoices/{id}/edit", Account(Developer, |cx, tenant| Box::pin(update(cx, tenant, Invoice)))),
-        get("/quotes/new", Account(Developer, |cx, tenant| Box::pin(new(cx, tenant, Quote)))),
-        post("/quotes/new", Account(Developer, |cx, tenant| Box::pin(create(cx, tenant, Quote)))),
-        get("/quotes/{id}/edit", Account(Developer, |cx, tenant| Box::pin(edit(cx, tenant, Quote)))),
-        post("/quotes/{id}/edit", Account(Developer, |cx, tenant| Box::pin(update(cx, tenant, Quote)))),
-        get("/bookings/new", Account(Developer, |cx, tenant| Box::pin(new(cx, tenant, Booking)))),
-        post("/bookings/new", Account(Developer, |cx, tenant| Box::pin(create(cx, tenant, Booking)))),
-        get("/bookings/{id}/edit", Account(Developer, |cx, tenant| Box::pin(edit(cx, tenant, Booking)))),
-        post("/bookings/{id}/edit", Account(Developer, |cx, tenant| Box::pin(update(cx, tenant, Booking)))),
-        get("/jobs/new", Account(Developer, |cx, tenant| Box::pin(new(cx, tenant, Job)))),
-        post("/jobs/new", Account(Developer, |cx, tenant| Box::pin(create(cx, tenant, Job)))),
-        get("/jobs/{id}/edit", Account(Developer, |cx, tenant| Box::pin(edit(cx, tenant, Job)))),
-        post("/jobs/{id}/edit", Account(Developer, |cx, tenant| Box::pin(update(cx, tenant, Job)))),
+    let mut pages = record_pages! {
+        "/contacts" CONTACTS
+        "/invoices" INVOICES
+        "/quotes" QUOTES
+        "/bookings" BOOKINGS
+        "/jobs" JOBS
+    };
+    pages.extend([
         post(
             "/contacts/{id}/delete",
-            Account(Developer, |cx, tenant| Box::pin(run(cx, tenant, Change::DeleteContact))),
+            Change(Developer, &Records::<Contact>::DELETE, "", "/contacts?notice=contact-deleted"),
         ),
-        get("/contacts/{id}/data", Account(Developer, |cx, tenant| Box::pin(record_actions::data(cx, tenant))))
-            .reading(contact_file::MEMORY),
-        post("/contacts/{id}/erase", Account(Role::Owner, |cx, tenant| Box::pin(record_actions::erase(cx, tenant)))),
-        post("/invoices/{id}/send", Account(Developer, |cx, tenant| Box::pin(run(cx, tenant, Change::SendInvoice)))),
-        post(
-            "/invoices/{id}/resend",
-            Account(Developer, |cx, tenant| Box::pin(run(cx, tenant, Change::ResendInvoice))),
-        ),
+        get("/contacts/{id}/data", account!(Developer, record_actions::data)).reading(contact_file::MEMORY),
+        post("/contacts/{id}/erase", account!(Owner, record_actions::erase)),
+        post("/invoices/{id}/send", Change(Developer, &SEND_INVOICE, "", "/invoices/{id}?notice=invoice-sent")),
+        post("/invoices/{id}/resend", Change(Developer, &RESEND_INVOICE, "", "/invoices/{id}?notice=invoice-resent")),
         post(
             "/invoices/{id}/pay",
-            Account(Developer, |cx, tenant| Box::pin(run_with_amount(cx, tenant, Change::PayInvoice))),
+            Account(Developer, |cx, tenant| Box::pin(change_with_amount(cx, tenant, &PAY_INVOICE, "invoice-paid"))),
         ),
         post(
             "/invoices/{id}/refund",
-            Account(Developer, |cx, tenant| Box::pin(run_with_amount(cx, tenant, Change::RefundInvoice))),
+            Account(Developer, |cx, tenant| {
+                Box::pin(change_with_amount(cx, tenant, &REFUND_INVOICE, "invoice-refunded"))
+            }),
         ),
-        post("/invoices/{id}/void", Account(Developer, |cx, tenant| Box::pin(run(cx, tenant, Change::VoidInvoice)))),
-        post("/quotes/{id}/accept", Account(Developer, |cx, tenant| Box::pin(run(cx, tenant, Change::AcceptQuote)))),
-        post("/quotes/{id}/decline", Account(Developer, |cx, tenant| Box::pin(run(cx, tenant, Change::DeclineQuote)))),
-    ]
+        post("/invoices/{id}/void", Change(Developer, &VOID_INVOICE, "", "/invoices/{id}?notice=invoice-voided")),
+        post("/quotes/{id}/accept", Change(Developer, &ACCEPT_QUOTE, "", "/quotes/{id}?notice=quote-accepted")),
+        post("/quotes/{id}/decline", Change(Developer, &DECLINE_QUOTE, "", "/quotes/{id}?notice=quote-declined")),
+    ]);
+    pages
 }
 
 /// Returns the pages about apps: those that may work on the account, and those that its people develop.
 fn app_pages() -> Vec<Page> {
-    use Handler::Account;
+    use Handler::Change;
     use Role::{Owner, Viewer};
     vec![
-        get("/apps", Account(Viewer, |cx, tenant| Box::pin(apps::list(cx, tenant)))).reading(LONG_LIST),
-        post("/apps/{id}/disconnect", Account(Owner, |cx, tenant| Box::pin(apps::disconnect(cx, tenant)))),
-        get("/developer-apps", Account(Viewer, |cx, tenant| Box::pin(developer_apps::list(cx, tenant)))),
-        get("/developer-apps/new", Account(Owner, |cx, tenant| Box::pin(developer_apps::new(cx, tenant)))),
-        post("/developer-apps/new", Account(Owner, |cx, tenant| Box::pin(developer_apps::create(cx, tenant)))),
-        get("/developer-apps/{id}", Account(Viewer, |cx, tenant| Box::pin(developer_apps::show(cx, tenant)))),
-        get("/developer-apps/{id}/edit", Account(Owner, |cx, tenant| Box::pin(developer_apps::edit(cx, tenant)))),
-        post("/developer-apps/{id}/edit", Account(Owner, |cx, tenant| Box::pin(developer_apps::change(cx, tenant)))),
-        post("/developer-apps/{id}/rotate", Account(Owner, |cx, tenant| Box::pin(developer_apps::rotate(cx, tenant)))),
-        post("/developer-apps/{id}/enable", Account(Owner, |cx, tenant| Box::pin(developer_apps::enable(cx, tenant)))),
-        post(
-            "/developer-apps/{id}/disable",
-            Account(Owner, |cx, tenant| Box::pin(developer_apps::disable(cx, tenant))),
-        ),
-        post("/developer-apps/{id}/delete", Account(Owner, |cx, tenant| Box::pin(developer_apps::delete(cx, tenant)))),
-    ]
-}
-
-/// Returns the pages for trying the API out.
-fn reference_pages() -> [Page; 2] {
-    use Handler::Account;
-    use Role::Developer;
-    [
-        get("/reference", Account(Developer, |cx, tenant| Box::pin(reference::offer(cx, tenant)))),
-        post("/reference", Account(Developer, |cx, tenant| Box::pin(reference::open(cx, tenant)))),
-    ]
-}
-
-/// Returns the pages for signing in at an identity provider.
-fn provider_pages() -> [Page; 2] {
-    use Handler::SignIn;
-    [
-        post("/oidc/start", SignIn(|dashboard, parts, _| Box::pin(provider::start(dashboard, parts)))),
-        get("/oidc/callback", SignIn(|dashboard, parts, _| Box::pin(provider::callback(dashboard, parts)))),
+        get("/apps", account!(Viewer, apps::list)).reading(LONG_LIST),
+        post("/apps/{id}/disconnect", Change(Owner, &REVOKE_GRANT, "", "/apps?notice=app-disconnected")),
+        get("/developer-apps", account!(Viewer, developer_apps::list)),
+        get("/developer-apps/new", account!(Owner, developer_apps::new)),
+        post("/developer-apps/new", account!(Owner, developer_apps::create)),
+        get("/developer-apps/{id}", account!(Viewer, developer_apps::show)),
+        get("/developer-apps/{id}/edit", account!(Owner, developer_apps::edit)),
+        post("/developer-apps/{id}/edit", account!(Owner, developer_apps::change)),
+        post("/developer-apps/{id}/rotate", account!(Owner, developer_apps::rotate)),
+        post("/developer-apps/{id}/enable", account!(Owner, developer_apps::enable)),
+        post("/developer-apps/{id}/disable", account!(Owner, developer_apps::disable)),
+        post("/developer-apps/{id}/delete", account!(Owner, developer_apps::delete)),
     ]
 }
 
@@ -331,7 +323,9 @@ pub fn pages() -> Vec<PageInfo> {
             Handler::Anyone(_) | Handler::SignIn(_) => Audience::Anyone,
             Handler::SignedIn(_) => Audience::SignedIn,
             Handler::Member(_) => Audience::Member,
-            Handler::Account(least, _) | Handler::Stream(least, _) => Audience::Account(least),
+            Handler::Account(least, _) | Handler::Stream(least, _) | Handler::Change(least, ..) => {
+                Audience::Account(least)
+            }
             Handler::Operator(_) => Audience::Operator,
         },
     };

@@ -39,9 +39,9 @@ pub(super) struct Trials {
 }
 
 /// A trial that counts towards the share of its account.
-struct Counted<'t>(&'t Mutex<Vec<TenantId>>, TenantId);
+struct TrialPermit<'t>(&'t Mutex<Vec<TenantId>>, TenantId);
 
-impl Drop for Counted<'_> {
+impl Drop for TrialPermit<'_> {
     fn drop(&mut self) {
         let mut accounts = lock(self.0);
         if let Some(at) = accounts.iter().position(|account| *account == self.1) {
@@ -51,7 +51,7 @@ impl Drop for Counted<'_> {
 }
 
 /// A test request, and what came back.
-pub(super) struct Tried {
+pub(super) struct TrialResult {
     url: WebhookUrl,
     kind: EventKind,
     trial: Trial,
@@ -94,13 +94,13 @@ impl Trials {
     }
 
     /// Counts a trial of an account. `None` if too many are under way.
-    fn count(&self, account: TenantId) -> Option<Counted<'_>> {
+    fn count(&self, account: TenantId) -> Option<TrialPermit<'_>> {
         let mut accounts = lock(&self.accounts);
         if accounts.iter().filter(|other| **other == account).count() >= MAX_OF_ACCOUNT {
             return None;
         }
         accounts.push(account);
-        Some(Counted(&self.accounts, account))
+        Some(TrialPermit(&self.accounts, account))
     }
 
     /// Sends a test request. `is_other_host` says that it goes to another host than the endpoint has.
@@ -108,7 +108,7 @@ impl Trials {
     /// # Errors
     ///
     /// Returns [`PageError::Refused`] if too many are under way.
-    pub(super) async fn send(&self, request: Attempt, is_other_host: bool) -> Result<Tried, PageError> {
+    pub(super) async fn send(&self, request: Attempt, is_other_host: bool) -> Result<TrialResult, PageError> {
         let Some(_counted) = self.count(request.event.tenant_id) else {
             let reason = "Several endpoints of this account are being tried at this moment, so this one was not. Try it again when \
                           they have responded.";
@@ -121,11 +121,11 @@ impl Trials {
         };
         let (url, kind) = (request.url.clone(), request.event.kind);
         let trial = self.client.try_endpoint(request).await;
-        Ok(Tried { url, kind, trial, is_other_host })
+        Ok(TrialResult { url, kind, trial, is_other_host })
     }
 }
 
-impl Tried {
+impl TrialResult {
     /// Returns what came back. `is_new` says that the endpoint has no secret yet.
     pub(super) fn card(&self, is_new: bool) -> Markup {
         let log = &self.trial.log;

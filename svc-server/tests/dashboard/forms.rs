@@ -5,7 +5,8 @@ use svc_core::accounts::keys::KeyCreate;
 use svc_core::accounts::sessions::Role;
 use svc_core::prelude::*;
 
-use super::browser::{Server, encode, without_labels};
+use super::browser::{Browser, Server, encode, without_labels};
+use super::invoice_actions::hidden;
 
 /// A text that must be shown as it is.
 const HOSTILE: &str = "<script>alert(1)</script>\"'&\u{202e}";
@@ -118,6 +119,64 @@ async fn settings_are_saved_or_shown_again() {
     let log = without_labels(&owner.get("/audit").await.text);
     assert!(log.contains("updated account") && log.contains("→ Harbour &amp; Sons"), "{log}");
     assert!(log.contains("<td>owner@link</td>"), "{log}");
+}
+
+/// Sends a form twice, and once more as it was before a change by somebody else. Returns the last response.
+async fn send_again(
+    browser: &Browser<'_>,
+    page: &str,
+    path: &str,
+    form: &str,
+    meanwhile: impl AsyncFnOnce(),
+) -> String {
+    let first = format!("{}&{form}", hidden(&browser.get(page).await.text, path));
+    for time in ["first", "second"] {
+        assert_eq!(browser.post(path, &first).await.status, StatusCode::SEE_OTHER, "the {time} time");
+    }
+    let stale = format!("{}&{form}", hidden(&browser.get(page).await.text, path));
+    meanwhile().await;
+    let refused = browser.post(path, &stale).await;
+    assert_eq!(refused.status, StatusCode::CONFLICT, "{}", refused.text);
+    assert!(refused.text.contains("It was changed after this page was loaded"), "{}", refused.text);
+    let fresh = format!("{}&{form}", hidden(&refused.text, path));
+    assert_eq!(browser.post(path, &fresh).await.status, StatusCode::SEE_OTHER, "the page has a new form");
+    refused.text
+}
+
+/// Returns how often the settings of an account were changed.
+async fn updates(server: &Server, tenant: TenantId) -> usize {
+    let log = server.svc.account(tenant).audit_log().since(Timestamp::from_micros(0), 100).await.unwrap();
+    log.iter().filter(|entry| (entry.object_kind.as_str(), entry.action.as_str()) == ("tenant", "update")).count()
+}
+
+#[tokio::test]
+async fn settings_that_somebody_else_has_changed_are_not_overwritten() {
+    let server = Server::start().await;
+    let owner = server.signed_in(Role::Owner).await;
+    let form = encode(&[("name", "Harbour & Sons"), ("time_zone", "UTC"), ("currency", "AUD")]);
+    let account = server.svc.account(server.tenant);
+    let meanwhile = async || {
+        assert_eq!(updates(&server, server.tenant).await, 1, "the form was sent twice");
+        account.change_settings(|tenant| tenant.name = "Harbour Ltd".to_owned()).await.unwrap();
+    };
+    let refused = send_again(&owner, "/settings", "/settings", &form, meanwhile).await;
+    assert!(refused.contains("value=\"Harbour Ltd\""), "{refused}");
+    assert_eq!(updates(&server, server.tenant).await, 3);
+}
+
+#[tokio::test]
+async fn limits_that_somebody_else_has_changed_are_not_overwritten() {
+    let server = Server::start().await;
+    let operator = server.signed_in_by(DashboardLinkCreate::for_operator()).await;
+    let page = format!("/accounts/{}", server.other);
+    let account = server.svc.account(server.other);
+    let meanwhile = async || {
+        assert_eq!(updates(&server, server.other).await, 1, "the form was sent twice");
+        account.change_settings(|tenant| tenant.max_webhooks = Some(9)).await.unwrap();
+    };
+    let refused = send_again(&operator, &page, &format!("{page}/limits"), "rate_limit=600", meanwhile).await;
+    assert!(refused.contains("name=\"max_webhooks\" type=\"text\" value=\"9\""), "{refused}");
+    assert_eq!(updates(&server, server.other).await, 3);
 }
 
 #[tokio::test]

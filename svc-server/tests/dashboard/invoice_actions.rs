@@ -8,7 +8,7 @@ use svc_core::prelude::*;
 use super::browser::{Browser, Response, Server, encode};
 
 /// Returns the hidden fields of the form that a page sends to `path`.
-fn hidden(page: &str, path: &str) -> String {
+pub(crate) fn hidden(page: &str, path: &str) -> String {
     let start = format!("action=\"/dashboard{path}\"");
     let form = page.split(&start).nth(1).unwrap_or_else(|| panic!("no form of {path} in {page}"));
     let form = form.split("</form>").next().unwrap();
@@ -242,4 +242,23 @@ async fn an_owner_erases_a_contact_and_says_why() {
     assert_eq!(owner.get(&record).await.status, StatusCode::NOT_FOUND);
     assert_eq!(newest_events(&server, 2).await, ["contact.created", "contact.deleted"]);
     assert_eq!(account.contacts().data(id).await.unwrap().contact.first_name, None);
+}
+
+#[tokio::test]
+async fn a_contact_that_somebody_else_has_changed_is_not_erased() {
+    let server = Server::start().await;
+    let owner = server.signed_in(Role::Owner).await;
+    let jane = jane(&server).await;
+    let record = format!("/contacts/{jane}");
+    let stale = format!("{}&reason=asked", hidden(&owner.get(&record).await.text, &format!("{record}/erase")));
+    server.clock.advance(std::time::Duration::from_secs(1));
+    let city = ContactDetails { city: Patch::Set(Some("Perth".parse().unwrap())), ..ContactDetails::default() };
+    let change = ContactUpdate { details: city, ..ContactUpdate::default() };
+    server.svc.account(server.tenant).contacts().update(jane, change).await.unwrap();
+    let refused = owner.post(&format!("{record}/erase"), &stale).await;
+    assert_eq!(refused.status, StatusCode::CONFLICT, "{}", refused.text);
+    let form = format!("{}&reason=asked", hidden(&refused.text, &format!("{record}/erase")));
+    for _ in 0..2 {
+        assert_eq!(notice(&owner.post(&format!("{record}/erase"), &form).await), "contact-erased");
+    }
 }

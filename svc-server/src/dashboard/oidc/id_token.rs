@@ -19,7 +19,7 @@ const MAX_AHEAD: Duration = Duration::from_secs(5 * 60);
 
 /// A reason for which an ID token is refused.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(in crate::dashboard) enum TokenError {
+pub(crate) enum TokenError {
     #[error("no key of the provider has its id and suits its algorithm")]
     UnknownKey,
     #[error("{0}")]
@@ -29,7 +29,7 @@ pub(in crate::dashboard) enum TokenError {
 use TokenError::Invalid;
 
 /// What an ID token has to fit.
-pub(super) struct Expected<'a> {
+pub(super) struct Expectations<'a> {
     pub(super) issuer: &'a str,
     pub(super) client_id: &'a str,
     pub(super) nonce: &'a str,
@@ -86,7 +86,7 @@ struct Header {
     crit: Option<Value>,
 }
 
-impl Expected<'_> {
+impl Expectations<'_> {
     /// Returns the claims of a token that is signed by the provider for this attempt.
     pub(super) fn verify(&self, token: &str) -> Result<Claims, TokenError> {
         let (message, signature) = token.rsplit_once('.').ok_or(Invalid("it is no JWT"))?;

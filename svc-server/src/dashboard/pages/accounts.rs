@@ -3,18 +3,13 @@
 use std::num::NonZeroU32;
 
 use http::StatusCode;
-use maud::{Markup, html};
 use svc_core::accounts::limits::{CappedCollection, parse_limit, parse_max_webhooks};
-use svc_core::accounts::tenants::{DeveloperAccess, Tenant};
-use svc_core::values::TenantId;
+use svc_core::accounts::tenants::DeveloperAccess;
+use svc_core::platform::{AccountUpdate, AtLeastOne, WebhookCount, WriteLimitChanges};
+use svc_core::values::{Patch, TenantId};
 
-use crate::dashboard::components::{
-    Errors, FormState, Tone, badge, confirmed, csrf, empty, exact_time, facts, heading, post_button, section, table,
-    time,
-};
-use crate::dashboard::context::{Context, Form};
-use crate::dashboard::layout;
-use crate::dashboard::page_response::{PageError, PageResponse};
+use super::settings::save_account;
+use crate::dashboard::prelude::*;
 
 /// The number of accounts on a page.
 const PAGE: usize = 50;
@@ -22,7 +17,7 @@ const PAGE: usize = 50;
 const SEARCHED: u32 = 1_000;
 
 /// Lists the accounts, or those whose name contains what is searched.
-pub(in crate::dashboard) async fn list(cx: &Context<'_>) -> Result<PageResponse, PageError> {
+pub(crate) async fn list(cx: &Context<'_>) -> Result<PageResponse, PageError> {
     let search = cx.query.text("search");
     let after = cx.query.given("after").and_then(|id| id.parse::<TenantId>().ok());
     let mut tenants = cx.svc.accounts().list(after, SEARCHED).await?;
@@ -63,12 +58,11 @@ pub(in crate::dashboard) async fn list(cx: &Context<'_>) -> Result<PageResponse,
             }))
         }
         @if let Some(next) = next {
-            nav.pages aria-label="More accounts" {
-                span {}
+            (page_links("More accounts", None, html! {
                 a.button href=(cx.url(&format!("/accounts?{}", layout::query(&[("search", search), ("after", &next.to_string())])))) {
                     "Next"
                 }
-            }
+            }))
         }
     };
     Ok(layout::page(cx, None, "Accounts", &content))
@@ -84,10 +78,10 @@ fn access(tenant: &Tenant) -> Markup {
 }
 
 /// Shows one account.
-pub(in crate::dashboard) async fn show(cx: &Context<'_>) -> Result<PageResponse, PageError> {
+pub(crate) async fn show(cx: &Context<'_>) -> Result<PageResponse, PageError> {
     let tenant = cx.svc.accounts().get(cx.id()?).await?;
     let values = limits_form(&tenant);
-    let state = FormState { values: &values, errors: &Errors::default() };
+    let state = FormState::new(&values);
     Ok(detail(cx, &tenant, &state))
 }
 
@@ -122,17 +116,17 @@ fn detail(cx: &Context<'_>, tenant: &Tenant, limits: &FormState<'_>) -> PageResp
     let content = html! {
         (heading(&tenant.name, "", actions))
         (section("Account", facts(&known)))
-        form.card.fields method="post" action=(cx.url(&path("limits"))) {
+        (edit_form(cx, limits.values, EditForm { path: &path("limits"), top: html! {
             h2 { "Limits" }
             p.hint { "An empty field means the limit of the server. Rates are requests of one key per minute." }
-            (csrf(cx))
+            (problem(cx, &path("limits")))
+        }, version: &limits_form(tenant).digest(), fields: html! {
             (limits.text("rate_limit", "All requests", ""))
             @for collection in CappedCollection::ALL {
                 (limits.text(collection.as_str(), &format!("Writes of {collection}"), ""))
             }
             (limits.text("max_webhooks", "Webhook endpoints", "From 1 to 1000."))
-            div.actions { button.primary type="submit" { "Save limits" } }
-        }
+        }, action: "Save limits", others: html! {} }))
     };
     layout::page(cx, None, &tenant.name, &content)
 }
@@ -148,18 +142,15 @@ fn limits_form(tenant: &Tenant) -> Form {
 }
 
 /// Sets the limits of an account.
-pub(in crate::dashboard) async fn set_limits(cx: &Context<'_>) -> Result<PageResponse, PageError> {
+pub(crate) async fn set_limits(cx: &Context<'_>) -> Result<PageResponse, PageError> {
     let tenant = cx.svc.accounts().get(cx.id()?).await?;
     let mut errors = Errors::default();
     let mut limit = |field: &'static str| {
         let given = cx.form.given(field)?;
         errors.take(field, parse_limit(given).map_err(|issue| format!("The limit {issue}.")))
     };
-    let mut limits = tenant.limits;
-    limits.rate_limit = limit("rate_limit");
-    for collection in CappedCollection::ALL.iter().copied() {
-        limits.write_rate_limits.set(collection, limit(collection.as_str()));
-    }
+    let rate_limit = limit("rate_limit").map(AtLeastOne);
+    let writes = CappedCollection::ALL.iter().map(|collection| (*collection, limit(collection.as_str()))).collect();
     let max_webhooks = cx.form.given("max_webhooks").and_then(|given| {
         errors.take("max_webhooks", parse_max_webhooks(given).map_err(|issue| format!("The number {issue}.")))
     });
@@ -167,16 +158,18 @@ pub(in crate::dashboard) async fn set_limits(cx: &Context<'_>) -> Result<PageRes
         let state = FormState { values: &cx.form, errors: &errors };
         return Ok(detail(cx, &tenant, &state).status(StatusCode::UNPROCESSABLE_ENTITY));
     }
-    let change = cx.svc.account(tenant.id).change_settings(move |tenant| {
-        tenant.limits = limits;
-        tenant.max_webhooks = max_webhooks;
-    });
-    change.await?;
-    Ok(PageResponse::see_other(&cx.url(&format!("/accounts/{}?notice=saved", tenant.id))))
+    let change = AccountUpdate {
+        rate_limit: Patch::Set(rate_limit),
+        write_rate_limits: Patch::Set(WriteLimitChanges(writes)),
+        max_webhooks: Patch::Set(max_webhooks.map(WebhookCount)),
+        ..AccountUpdate::default()
+    };
+    save_account(cx, tenant.id, limits_form, change).await?;
+    Ok(cx.see_other(&format!("/accounts/{}?notice=saved", tenant.id)))
 }
 
 /// Approves or withdraws the developer access of an account.
-pub(in crate::dashboard) async fn set_access(cx: &Context<'_>) -> Result<PageResponse, PageError> {
+pub(crate) async fn set_access(cx: &Context<'_>) -> Result<PageResponse, PageError> {
     let access = match cx.form.text("access") {
         "approved" => DeveloperAccess::Approved,
         "suspended" => DeveloperAccess::Suspended,
@@ -184,20 +177,20 @@ pub(in crate::dashboard) async fn set_access(cx: &Context<'_>) -> Result<PageRes
     };
     let tenant: TenantId = cx.id()?;
     cx.svc.account(tenant).change_settings(move |tenant| tenant.developer_access = access).await?;
-    Ok(PageResponse::see_other(&cx.url(&format!("/accounts/{tenant}?notice=saved"))))
+    Ok(cx.see_other(&format!("/accounts/{tenant}?notice=saved")))
 }
 
 /// Shows the pages of an account to the operator.
-pub(in crate::dashboard) async fn view(cx: &Context<'_>) -> Result<PageResponse, PageError> {
+pub(crate) async fn view(cx: &Context<'_>) -> Result<PageResponse, PageError> {
     cx.svc.dashboard().view(cx.session.id, Some(cx.id()?)).await?;
-    cx.dashboard.check_sessions();
-    Ok(PageResponse::see_other(&cx.url("/")))
+    cx.site.check_sessions();
+    Ok(cx.see_other("/"))
 }
 
 /// Shows the pages of no account any more.
-pub(in crate::dashboard) async fn leave(cx: &Context<'_>) -> Result<PageResponse, PageError> {
+pub(crate) async fn leave(cx: &Context<'_>) -> Result<PageResponse, PageError> {
     let viewed = cx.session.viewed_tenant_id;
     cx.svc.dashboard().view(cx.session.id, None).await?;
-    cx.dashboard.check_sessions();
-    Ok(PageResponse::see_other(&cx.url(&viewed.map_or("/accounts".to_owned(), |tenant| format!("/accounts/{tenant}")))))
+    cx.site.check_sessions();
+    Ok(cx.see_other(&viewed.map_or("/accounts".to_owned(), |tenant| format!("/accounts/{tenant}"))))
 }

@@ -1,24 +1,17 @@
 //! Connected apps: the programs of others that an owner lets work on the account, and how their access ends.
 
-use maud::{Markup, html};
 use svc_core::Svc;
 use svc_core::accounts::apps::{App, AppId};
 use svc_core::accounts::grants::{Grant, GrantId};
 use svc_core::accounts::keys::Scope;
-use svc_core::accounts::sessions::Role;
-use svc_core::accounts::tenants::Tenant;
 use svc_core::error::Error;
 use svc_core::values::{TenantId, WebhookUrl};
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 use uuid::Uuid;
 
 use super::deliveries;
-use crate::dashboard::components::{
-    Tone, badge, confirmed, distance, empty, heading, isolated, number, table, time, time_or, without_bidi_controls,
-};
-use crate::dashboard::context::Context;
-use crate::dashboard::layout;
-use crate::dashboard::page_response::{PageError, PageResponse};
+
+use crate::dashboard::prelude::*;
 
 /// The number of webhooks that are listed for an app.
 const MAX_WEBHOOKS: usize = 3;
@@ -71,7 +64,7 @@ pub(super) fn website_host(app: &App) -> Option<&str> {
 
 /// Returns what tells an app from another with the same name: the host of its website or, if nobody has registered it, the one at
 /// which it describes itself, and that it is not verified.
-pub(in crate::dashboard) fn origin_of(app: &App) -> Markup {
+pub(crate) fn origin_of(app: &App) -> Markup {
     html! {
         @if let Some(host) = app.published_host() {
             div.soft { (host) }
@@ -86,7 +79,7 @@ pub(super) fn scopes_in_words(scopes: &[Scope]) -> &'static str {
 }
 
 /// Lists the apps that may work on the account.
-pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let apps = ConnectedApps::of(&cx.svc, tenant.id).await?;
     let webhooks = deliveries::list_endpoints(&cx.svc, tenant.id).await?;
     let about = "Apps of others that an owner lets work on this account. They stay connected when the owner leaves.";
@@ -138,8 +131,7 @@ fn row(cx: &Context<'_>, tenant: &Tenant, grant: &Grant, app: &App, webhooks: &[
 }
 
 fn disconnect_button(cx: &Context<'_>, grant: &Grant, app: &App, webhooks: usize) -> Markup {
-    let used =
-        grant.last_used_at.map_or_else(|| "never used".to_owned(), |at| format!("last used {}", distance(cx.now, at)));
+    let used = last_used(cx.now, grant.last_used_at);
     let webhooks = match webhooks {
         0 => String::new(),
         1 => " Its webhook is deleted.".to_owned(),
@@ -156,10 +148,4 @@ fn disconnect_button(cx: &Context<'_>, grant: &Grant, app: &App, webhooks: usize
         html! {},
         &format!("Disconnect {name}"),
     )
-}
-
-/// Ends the access of an app.
-pub(in crate::dashboard) async fn disconnect(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    cx.svc.account(tenant.id).grants().revoke(cx.id::<GrantId>()?).await?;
-    Ok(PageResponse::see_other(&cx.url("/apps?notice=app-disconnected")))
 }

@@ -1,20 +1,16 @@
 //! The attempts at a delivery as a timeline, which is live: where the delivery stands, and below it each attempt, the newest
 //! first.
 
-use maud::{Markup, html};
 use svc_core::Svc;
-use svc_core::accounts::tenants::Tenant;
 use svc_core::error::Error;
 use svc_core::values::TenantId;
 use svc_core::webhooks::deliveries::{AttemptLog, Delivery, DeliveryId, DeliveryStatus, FailureReason};
 use uuid::Uuid;
 
 use super::deliveries::{outcome, status};
-use crate::dashboard::components::{Tone, View, badge, number};
-use crate::dashboard::context::Context;
 use crate::dashboard::failures;
 use crate::dashboard::live::{self, List as _};
-use crate::dashboard::page_response::{PageError, PageResponse};
+use crate::dashboard::prelude::*;
 
 /// The number of attempts that a page lists: those that [`Deliveries::attempts`](svc_core::service::Deliveries::attempts) returns.
 const MAX_ATTEMPTS: usize = svc_core::service::MAX_ATTEMPTS as usize;
@@ -22,11 +18,11 @@ const MAX_ATTEMPTS: usize = svc_core::service::MAX_ATTEMPTS as usize;
 const TIMELINE: &str = "attempts";
 
 /// The attempts at a delivery as a live list.
-pub(in crate::dashboard) struct Attempts;
+pub(crate) struct Attempts;
 
 /// An entry of the timeline.
 #[derive(PartialEq)]
-pub(in crate::dashboard) enum Entry {
+pub(crate) enum Entry {
     /// Where the delivery stands.
     State(Delivery),
     /// An attempt, without the body of its response.
@@ -132,7 +128,7 @@ pub(super) fn timeline(
 ) -> Markup {
     let (view, path) = (cx.view(tenant), format!("/deliveries/{}", delivery.id));
     html! {
-        (live::switch(cx, &format!("{path}/live"), MAX_ATTEMPTS + 1, Some(TIMELINE)))
+        (live::switch(&cx.url(&format!("{path}/live")), MAX_ATTEMPTS + 1, Some(TIMELINE)))
         form.timeline method="get" action=(cx.url(&path)) {
             ol id=(TIMELINE) {
                 @for entry in entries(delivery.clone(), attempts) {
@@ -146,10 +142,9 @@ pub(super) fn timeline(
 }
 
 /// Sends the attempts of a delivery as they come and change.
-pub(in crate::dashboard) async fn live(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn live(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let id: DeliveryId = cx.id()?;
     // Nobody looks at the deliveries of another account.
     cx.svc.account(tenant.id).deliveries().get(id).await?;
-    let live = &cx.dashboard.live;
-    live.respond(cx, tenant, &live.attempts, id, ())
+    cx.stream::<Attempts>(tenant, id, ())
 }

@@ -5,20 +5,15 @@ mod change_table;
 
 use std::sync::Arc;
 
-use maud::{Markup, html};
 use svc_core::accounts::audit::object_word;
-use svc_core::accounts::tenants::Tenant;
-use svc_core::changes::{ChangeFilter, MAX_SEARCHED};
+use svc_core::changes::{ChangeFilter, Changes, MAX_SEARCHED};
 use svc_core::values::Timestamp;
 
 pub(super) use self::change_table::ChangeTable;
 use self::change_table::ChangeTexts;
 use super::filters;
-use crate::dashboard::components::{empty, exact_time, heading, number};
-use crate::dashboard::context::Context;
 use crate::dashboard::csv;
-use crate::dashboard::layout;
-use crate::dashboard::page_response::{PageError, PageResponse};
+use crate::dashboard::prelude::*;
 
 /// The number of changes on a page.
 const PAGE: u32 = 50;
@@ -26,7 +21,7 @@ const PAGE: u32 = 50;
 const CSV_PIECE: u32 = 100;
 /// The memory in which changes are found and listed, in records: events with the record after each change, and with the one
 /// before.
-pub(in crate::dashboard) const MEMORY: u32 = 128;
+pub(crate) const MEMORY: u32 = 128;
 /// The filters in the query.
 const FILTERS: [&str; 6] = ["actor", "kind", "object", "within", "since", "until"];
 /// The kinds of objects that the log names, besides those of events.
@@ -37,7 +32,7 @@ const KINDS: [&str; 9] =
 const KINDS_OF_APPS: [&str; 2] = ["grant", "app"];
 
 /// Lists the changes, newest first.
-pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let mut filter = filter(cx, tenant)?;
     if cx.query.text("format") == "csv" {
         return csv_file(cx, tenant, filter).await;
@@ -46,27 +41,30 @@ pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Res
     filter.until = filter.until.into_iter().chain(before).min();
     let changes = cx.svc.account(tenant.id).audit_log().changes(filter, PAGE).await?;
     let rows = ChangeTable::new(cx, tenant, &changes.data).await?;
-    let is_filtered = !cx.query.encoded(&FILTERS).is_empty();
     let about =
         "Who changed what. Changes of records are listed for as long as their events are kept, all others for good.";
     let content = html! {
         (heading("Audit log", about, html! {}))
-        (filters::form(cx, "/audit", html! {
-            (filters::choice("actor", "Who", rows.actors().options(cx, tenant.id).await?))
-            (filters::choice("kind", "What", kinds(cx)))
-            (filters::text(cx, "object", "Id of the object"))
-            (filters::period_fields(cx, "When"))
+        (filters::list(cx, filters::List {
+            path: "/audit",
+            filters: html! {
+                (rows.actors().filter(cx, tenant.id).await?)
+                (kinds(cx))
+                (filters::text(cx, "object", "Id of the object"))
+                (filters::period_fields(cx, "When"))
+            },
+            is_filtered: before.is_some() || !cx.query.encoded(&FILTERS).is_empty(),
+            icon: "audit",
+            none: ("No changes", "Every change of the account, its keys, its webhooks and its records is listed here.", html! {}),
+            nothing: "No change meets all filters.",
+            rows: match &changes {
+                Changes { data, .. } if !data.is_empty() => Some(rows.render(data)),
+                Changes { next: Some(_), .. } => {
+                    Some(empty("audit", "Nothing found so far", "Older changes may meet all filters.", html! {}))
+                }
+                _ => None,
+            },
         }))
-        @if !changes.data.is_empty() {
-            (rows.render(&changes.data))
-        } @else if changes.next.is_some() {
-            (empty("audit", "Nothing found so far", "Older changes may meet all filters.", html! {}))
-        } @else if !is_filtered && before.is_none() {
-            (empty("audit", "No changes", "Every change of the account, its keys, its webhooks and its records is listed here.",
-                html! {}))
-        } @else {
-            (empty("audit", "Nothing found", "No change meets all filters.", html! {}))
-        }
         @if changes.is_cut && let Some(next) = changes.next {
             p.hint {
                 "These are from the newest " (number(u64::from(MAX_SEARCHED))) " changes, back to "
@@ -92,6 +90,7 @@ fn filter(cx: &Context<'_>, tenant: &Tenant) -> Result<ChangeFilter, PageError> 
     })
 }
 
+/// Returns the filter of what was changed.
 fn kinds(cx: &Context<'_>) -> Markup {
     let mut kinds: Vec<String> = Vec::new();
     for kind in cx.svc.store().env().event_kinds.all() {
@@ -100,11 +99,10 @@ fn kinds(cx: &Context<'_>) -> Markup {
             kinds.push(record.to_owned());
         }
     }
-    let any = std::iter::once((String::new(), "Everything".to_owned()));
-    let is_there = |kind: &&str| cx.dashboard.has_apps() || !KINDS_OF_APPS.contains(kind);
+    let is_there = |kind: &&str| cx.site.has_apps() || !KINDS_OF_APPS.contains(kind);
     let kinds = kinds.into_iter().chain(KINDS.into_iter().filter(is_there).map(str::to_owned));
     let named = kinds.map(|kind| (object_word(&kind).replace('_', " "), kind)).map(|(name, kind)| (kind, name));
-    filters::options(cx.query.text("kind"), any.chain(named))
+    filters::one_of(cx, "kind", "What", "Everything", named)
 }
 
 /// Returns the changes that the filters select as a CSV file, the newest first.

@@ -2,25 +2,20 @@
 
 use std::collections::HashMap;
 
-use maud::{Markup, html};
 use svc_core::Svc;
-use svc_core::accounts::sessions::Role;
-use svc_core::accounts::tenants::Tenant;
 use svc_core::error::Error;
 use svc_core::pages::{Limit, ListParams, SentCursor};
 use svc_core::resources::NoFilter;
 use svc_core::store::DeliveryFilter;
 use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::deliveries::{Delivery, DeliveryId, DeliveryStatus};
+use svc_core::webhooks::replays;
 use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookSubscription};
 use uuid::Uuid;
 
 use super::filters;
-use crate::dashboard::components::{Tone, View, badge, csrf, empty, heading, number, problem, table};
-use crate::dashboard::context::Context;
-use crate::dashboard::layout;
 use crate::dashboard::live::{self, List as _};
-use crate::dashboard::page_response::{PageError, PageResponse};
+use crate::dashboard::prelude::*;
 
 const PAGE: u32 = 50;
 const MAX_ENDPOINTS: usize = 100;
@@ -84,7 +79,7 @@ pub(super) fn outcome(status: Option<i32>) -> String {
 }
 
 /// Deliveries as a live list.
-pub(in crate::dashboard) struct Deliveries;
+pub(crate) struct Deliveries;
 
 impl live::List for Deliveries {
     type Item = Delivery;
@@ -183,13 +178,12 @@ fn filter(cx: &Context<'_>) -> Result<DeliveryFilter, PageError> {
 }
 
 /// Sends the newest deliveries as they come and change.
-pub(in crate::dashboard) async fn live(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    let live = &cx.dashboard.live;
-    live.respond(cx, tenant, &live.deliveries, (), filter(cx)?)
+pub(crate) async fn live(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+    cx.stream::<Deliveries>(tenant, (), filter(cx)?)
 }
 
 /// Lists deliveries.
-pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let account = cx.svc.account(tenant.id);
     let endpoints = endpoints(&cx.svc, tenant.id).await?;
     let filter = filter(cx)?;
@@ -207,7 +201,6 @@ pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Res
     };
     let is_given = |name: &&str| cx.query.given(name).is_some();
     let is_newest = !["record", "before"].iter().any(is_given);
-    let is_filtered = !is_newest || FILTERS.iter().any(is_given);
     let may_replay = cx.may(Role::Developer) && !deliveries.is_empty();
     // A selection that was refused stays.
     let (is_all, selected) = (cx.query.text("select") == "all", cx.form.all("id").collect::<Vec<_>>());
@@ -215,24 +208,23 @@ pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Res
     let content = html! {
         (heading("Deliveries", "Each event goes to each endpoint that wants it. One that fails is tried again for hours.", html! {
             @if is_newest {
-                (live::switch(cx, &format!("/deliveries/live?{}", cx.query.encoded(&FILTERS)), PAGE as usize, None))
+                (live::switch(&cx.url(&format!("/deliveries/live?{}", cx.query.encoded(&FILTERS))), PAGE as usize, None))
             }
             @if may_replay { (replay_actions(cx)) }
         }))
-        (filters::form(cx, "/deliveries", filter_fields(cx, &endpoints)))
-        @if deliveries.is_empty() && !is_filtered {
-            (empty("delivery", "No deliveries yet", "Add a webhook endpoint, then change a record: its event is delivered \
-                within a second.", html! { a.button.primary href=(cx.url("/webhooks")) { "Webhooks" } }))
-        } @else if deliveries.is_empty() {
-            (empty("delivery", "Nothing found", "No delivery of those that were searched meets all filters.", html! {}))
-        } @else {
-            (table_of(&cx.view(tenant), &deliveries, &endpoints, may_replay.then_some(is_selected)))
-        }
+        (filters::list(cx, filters::List {
+            path: "/deliveries",
+            filters: filter_fields(cx, &endpoints),
+            is_filtered: !is_newest || FILTERS.iter().any(is_given),
+            icon: "delivery",
+            none: ("No deliveries yet", "Add a webhook endpoint, then change a record: its event is delivered within a second.",
+                html! { a.button.primary href=(cx.url("/webhooks")) { "Webhooks" } }),
+            nothing: "No delivery of those that were searched meets all filters.",
+            rows: (!deliveries.is_empty())
+                .then(|| table_of(&cx.view(tenant), &deliveries, &endpoints, may_replay.then_some(is_selected))),
+        }))
         @if let Some(next) = next {
-            nav.pages aria-label="Pages of the list" {
-                span {}
-                a.button rel="next" href=(next_page(cx, next)) { "Older" }
-            }
+            (page_links("Pages of the list", None, html! { a.button rel="next" href=(next_page(cx, next)) { "Older" } }))
         }
     };
     Ok(layout::page(cx, Some(tenant), "Deliveries", &content))
@@ -244,7 +236,7 @@ fn replay_actions(cx: &Context<'_>) -> Markup {
     html! {
         a.button href=(cx.url(&format!("/deliveries?{query}&select=all"))) data-select-all=(SELECTION) { "Select all" }
         form id=(SELECTION) method="post" action=(cx.url(&format!("/deliveries/replay?{query}"))) {
-            (csrf(cx))
+            (hidden(cx, &Form::default(), ""))
             (problem(cx, "/deliveries/replay"))
             button type="submit" { "Send selected again" }
         }
@@ -255,16 +247,13 @@ fn replay_actions(cx: &Context<'_>) -> Markup {
 fn filter_fields(cx: &Context<'_>, endpoints: &Endpoints) -> Markup {
     let mut sorted: Vec<&WebhookSubscription> = endpoints.values().collect();
     sorted.sort_by_key(|endpoint| endpoint.url.as_str());
-    let any = |text: &str| std::iter::once((String::new(), text.to_owned()));
     let endpoints = sorted.iter().map(|endpoint| (endpoint.id.to_string(), endpoint.url.as_str().to_owned()));
-    let endpoints = filters::options(cx.query.text("endpoint"), any("All endpoints").chain(endpoints));
     let texts = [("pending", "Waiting"), ("succeeded", "Delivered"), ("failed", "Failed"), ("held", "Held")];
     let statuses = texts.map(|(value, text)| (value.to_owned(), text.to_owned()));
-    let statuses = filters::options(cx.query.text("status"), any("All statuses").chain(statuses));
     html! {
-        (filters::choice("endpoint", "Endpoint", endpoints))
+        (filters::one_of(cx, "endpoint", "Endpoint", "All endpoints", endpoints))
         (filters::kinds(cx))
-        (filters::choice("status", "Status", statuses))
+        (filters::one_of(cx, "status", "Status", "All statuses", statuses))
         (filters::choice("within", "Time", filters::spans(cx.query.text("within"))))
         (filters::text(cx, "record", "Record id"))
     }
@@ -281,7 +270,7 @@ async fn of_record(
     record: &str,
     filter: &DeliveryFilter,
 ) -> Result<Vec<Delivery>, PageError> {
-    let events = super::events::newest(cx, tenant, filter.since, |event| {
+    let events = super::event_list::newest(cx, tenant, filter.since, |event| {
         event.record == record && filter.kind.is_none_or(|kind| event.kind == kind)
     });
     let mut found = Vec::new();
@@ -296,10 +285,7 @@ async fn of_record(
 }
 
 /// Sends the selected deliveries again.
-pub(in crate::dashboard) async fn replay_selected(
-    cx: &Context<'_>,
-    tenant: &Tenant,
-) -> Result<PageResponse, PageError> {
+pub(crate) async fn replay_selected(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let ids: Result<Vec<DeliveryId>, _> = cx.form.all("id").map(str::parse).collect();
     let ids = ids.map_err(|_| PageError::Invalid("Select deliveries of the list.".to_owned()))?;
     if ids.is_empty() || ids.len() > PAGE as usize {
@@ -316,11 +302,15 @@ pub(in crate::dashboard) async fn replay_selected(
             )));
         }
     }
-    for id in ids {
-        cx.svc.account(tenant.id).deliveries().replay(id).await?;
-    }
+    let replayed = submit(cx, tenant.id, "svc.deliveries.replay", ids, async |tx, form| {
+        for id in &form.input {
+            replays::replay_delivery(tx, form.tenant, *id).await?;
+        }
+        Ok(())
+    });
+    replayed.await.map_err(refusal)?;
     let query = cx.query.encoded(&PARAMETERS);
-    Ok(PageResponse::see_other(&cx.url(&format!("/deliveries?{query}&notice=replayed"))))
+    Ok(cx.see_other(&format!("/deliveries?{query}&notice=replayed")))
 }
 
 #[cfg(test)]

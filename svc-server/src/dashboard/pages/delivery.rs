@@ -1,24 +1,19 @@
 //! A delivery: its attempts, what was sent and what came back, and sending it again.
 
-use maud::{Markup, html};
-use svc_core::accounts::sessions::Role;
-use svc_core::accounts::tenants::Tenant;
 use svc_core::error::Error;
-use svc_core::requests::RequestFilter;
 use svc_core::values::Patch;
 use svc_core::webhooks::deliveries::{AttemptLog, Delivery, DeliveryId};
+use svc_core::webhooks::replays;
 use svc_core::webhooks::subscriptions::{WebhookSubscription, WebhookUpdate};
 
+use super::attempt_request::AttemptRequest;
 use super::deliveries::outcome;
-use super::sent_request::SentRequest;
-use super::{attempts, filters};
-use crate::dashboard::components::{Tone, badge, exact_time, facts, heading, number, post_button, section, table};
-use crate::dashboard::context::Context;
-use crate::dashboard::page_response::{PageError, PageResponse};
-use crate::dashboard::{json, layout};
+use super::{attempts, event_list, filters};
+use crate::dashboard::json;
+use crate::dashboard::prelude::*;
 
 /// Shows a delivery with one of its attempts.
-pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let account = cx.svc.account(tenant.id);
     let delivery = account.deliveries().get(cx.id::<DeliveryId>()?).await?;
     let event = account.events().get(delivery.event_id).await?;
@@ -38,14 +33,13 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
         Err(Error::NotFound) => None,
         result => Some(result?),
     };
-    let wrote = RequestFilter { event_id: Some(event.id), ..RequestFilter::default() };
-    let cause = account.requests().list(wrote).await?.pop();
+    let cause = event_list::cause(cx, tenant, event.id).await?;
     let shown = match number_shown {
         Some(number) => logs.iter().find(|log| log.attempt == number),
         None => logs.last(),
     };
     let request = |log: &AttemptLog| {
-        endpoint.as_ref().map(|endpoint| SentRequest::new(&delivery, &event, endpoint, log, tenant.is_sandbox()))
+        endpoint.as_ref().map(|endpoint| AttemptRequest::new(&delivery, &event, endpoint, log, tenant.is_sandbox()))
     };
     let zone = &tenant.time_zone;
     let content = html! {
@@ -70,12 +64,7 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
                 }
             }),
             ("Event", html! { a href=(cx.url(&format!("/events/{}", event.id))) { code { (event.id) } } }),
-            ("Request", html! {
-                @match &cause {
-                    Some(request) => { a href=(cx.url(&format!("/requests/{}", request.id))) { (request.method) " " (request.path) } }
-                    None => { span.soft { "not in the log of the last 24 hours, or not made through the API" } }
-                }
-            }),
+            ("Request", cause),
             ("Happened", exact_time(zone, delivery.created_at)),
         ])))
         (section("Attempts", attempts::timeline(cx, tenant, &delivery, &logs[..newest], &compared)))
@@ -116,7 +105,7 @@ fn comparison(
     tenant: &Tenant,
     logs: &[AttemptLog],
     numbers: &[u32],
-    request: impl Fn(&AttemptLog) -> Option<SentRequest>,
+    request: impl Fn(&AttemptLog) -> Option<AttemptRequest>,
 ) -> Markup {
     let find = |number: &u32| logs.iter().find(|log| log.attempt == *number);
     let (one, other) = match numbers {
@@ -179,13 +168,16 @@ fn response(id: &str, attempt: &AttemptLog) -> Markup {
 }
 
 /// Sends a delivery again, after its endpoint was enabled if the form says so.
-pub(in crate::dashboard) async fn replay(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn replay(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let (account, id) = (cx.svc.account(tenant.id), cx.id::<DeliveryId>()?);
     if cx.form.text("enable") == "on" {
         let endpoint = account.deliveries().get(id).await?.subscription_id;
         let change = WebhookUpdate { enabled: Patch::Set(true), ..WebhookUpdate::default() };
         account.webhooks().update(endpoint, change).await?;
     }
-    let delivery = account.deliveries().replay(id).await?;
-    Ok(PageResponse::see_other(&cx.url(&format!("/deliveries/{}?notice=replayed", delivery.id))))
+    let replayed = submit(cx, tenant.id, "svc.deliveries.replay", id, async |tx, form| {
+        replays::replay_delivery(tx, form.tenant, form.input).await.map(drop)
+    });
+    replayed.await.map_err(refusal)?;
+    Ok(cx.see_other(&format!("/deliveries/{id}?notice=replayed")))
 }

@@ -1,25 +1,16 @@
 //! Developer apps: those that belong to this account. Owners of any account can then connect them.
 
 use http::StatusCode;
-use maud::{Markup, html};
 use svc_core::accounts::apps::{self, App, AppCreate, AppId, AppUpdate, MAX_REDIRECT_URIS, NewApp};
-use svc_core::accounts::sessions::Role;
-use svc_core::accounts::tenants::Tenant;
 use svc_core::crypto::sha256;
 use svc_core::error::Error;
 use svc_core::oauth;
 use svc_core::values::{RedirectUri, Text, WebhookUrl};
 
 use super::apps::{scopes_in_words, website_host};
-use super::made::{self, Made, key_field, version_field};
-use super::record_forms::refusal;
-use crate::dashboard::components::{
-    Errors, FormState, Tone, badge, chosen_overlap, confirmed, copyable, csrf, empty, exact_time, facts, heading,
-    isolated, overlap_choice, post_button, section, table, time, without_bidi_controls,
-};
-use crate::dashboard::context::{Context, Form};
-use crate::dashboard::layout;
-use crate::dashboard::page_response::{PageError, PageResponse};
+use super::new_secrets::{NewSecrets, STORED, SecretsPage, text_of};
+
+use crate::dashboard::prelude::*;
 
 /// Returns the app in the path, if it belongs to the account.
 async fn own_app(cx: &Context<'_>, tenant: &Tenant) -> Result<App, PageError> {
@@ -39,7 +30,7 @@ fn kind(app: &App) -> &'static str {
 }
 
 /// Lists the apps.
-pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let apps = cx.svc.apps().list(Some(tenant.id)).await?;
     let create = html! {
         @if cx.may(Role::Owner) {
@@ -73,7 +64,7 @@ pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Res
 }
 
 /// Shows an app.
-pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let app = own_app(cx, tenant).await?;
     let zone = &tenant.time_zone;
     let or_none = |url: &Option<WebhookUrl>| match url {
@@ -106,7 +97,7 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
 
 /// Returns the addresses that the program of an app needs.
 fn endpoints(cx: &Context<'_>) -> Vec<(&'static str, Markup)> {
-    let issuer = cx.dashboard.issuer().map_or("", |issuer| issuer.url.as_str());
+    let issuer = cx.site.issuer().map_or("", |issuer| issuer.url.as_str());
     let url = |path: &str| html! { code { (issuer) (path) } };
     vec![
         ("Metadata", url("/.well-known/oauth-authorization-server")),
@@ -122,7 +113,7 @@ fn actions(cx: &Context<'_>, app: &App) -> Markup {
         a.button href=(cx.url(&path("edit"))) { "Edit" }
         @if app.confidential {
             (confirmed(cx, "Rotate secret", &format!("{name} gets a new secret. The old one is taken as well meanwhile, for:"),
-                &path("rotate"), html! { (key_field(cx)) (overlap_choice("How long the old secret is taken")) }, "Create new secret"))
+                &path("rotate"), overlap_choice("How long the old secret is taken"), "Create new secret"))
         }
         @if app.disabled_at.is_some() {
             (post_button(cx, &path("enable"), "primary", html! {}, "Enable"))
@@ -136,13 +127,12 @@ fn actions(cx: &Context<'_>, app: &App) -> Markup {
 }
 
 /// Shows the form of a new app.
-pub(in crate::dashboard) async fn new(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    let state = FormState { values: &Form::of(b"kind=confidential&scopes=read"), errors: &Errors::default() };
-    Ok(form(cx, tenant, None, &state))
+pub(crate) async fn new(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+    Ok(form(cx, tenant, None, &FormState::new(&Form::of(b"kind=confidential&scopes=read"))))
 }
 
 /// Shows the form of an app that is there.
-pub(in crate::dashboard) async fn edit(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn edit(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let app = own_app(cx, tenant).await?;
     let url = |url: &Option<WebhookUrl>| url.as_ref().map(ToString::to_string).unwrap_or_default();
     let uris: Vec<&str> = app.redirect_uris.iter().map(RedirectUri::as_str).collect();
@@ -153,7 +143,7 @@ pub(in crate::dashboard) async fn edit(cx: &Context<'_>, tenant: &Tenant) -> Res
         ("scopes", if app.writes() { "write" } else { "read" }.to_owned()),
         ("disconnect_url", url(&app.disconnect_url)),
     ]);
-    Ok(form(cx, tenant, Some(&app), &FormState { values: &values, errors: &Errors::default() }))
+    Ok(form(cx, tenant, Some(&app), &FormState::new(&values)))
 }
 
 fn form(cx: &Context<'_>, tenant: &Tenant, app: Option<&App>, state: &FormState<'_>) -> PageResponse {
@@ -164,16 +154,14 @@ fn form(cx: &Context<'_>, tenant: &Tenant, app: Option<&App>, state: &FormState<
             ("Change an app", "Save", back.clone(), format!("{back}/edit"))
         }
     };
+    let version = app.map(version).unwrap_or_default();
     let of_scopes = match app {
         None => "The most that the app may ask an owner for.",
         Some(_) => "The most that the app may ask an owner for. What was granted stays as it is.",
     };
     let content = html! {
         (heading(title, "", html! {}))
-        form.card.fields method="post" action=(cx.url(&path)) {
-            (csrf(cx))
-            (key_field(cx))
-            @if let Some(app) = app { (version_field(cx, &version(app))) }
+        (edit_form(cx, state.values, EditForm { path: &path, top: html! {}, version: &version, fields: html! {
             (state.text("name", "Name", "Owners see it when the app asks for access."))
             (state.text("website", "Website", "Owners see its host below the name. You can leave it empty."))
             (state.lines("redirect_uris", "Redirect URIs", "Where the browser returns to, one a line, at most ten: https of your host, \
@@ -187,25 +175,13 @@ fn form(cx: &Context<'_>, tenant: &Tenant, app: Option<&App>, state: &FormState<
             (state.choice("scopes", "Scopes", of_scopes, &[("read", "Read only"), ("write", "Read and write")]))
             (state.text("disconnect_url", "Disconnect URL", "Where a signed app.disconnected is sent when an account ends the access. \
                 You can leave it empty."))
-            div.actions {
-                button.primary type="submit" { (action) }
-                a.button href=(cx.url(&back)) { "Cancel" }
-            }
-        }
+        }, action, others: html! { a.button href=(cx.url(&back)) { "Cancel" } } }))
     };
     layout::page(cx, Some(tenant), title, &content)
 }
 
-/// What the forms of a new app and of one that is there have.
-struct Fields {
-    name: Text<100>,
-    website: Option<WebhookUrl>,
-    redirect_uris: Vec<RedirectUri>,
-    write: bool,
-    disconnect_url: Option<WebhookUrl>,
-}
-
-fn read(form: &Form) -> Result<Fields, Errors> {
+/// Reads the form. Only that of a new app says whether the app is public.
+fn read(form: &Form, tenant: &Tenant, is_new: bool) -> Result<AppCreate, Errors> {
     let mut errors = Errors::default();
     let sentence = |subject: &'static str| move |issue| format!("{subject} {issue}.");
     let name = errors.take("name", Text::parse(form.text("name")).map_err(sentence("The name")));
@@ -221,9 +197,19 @@ fn read(form: &Form) -> Result<Fields, Errors> {
             _ => Err("Choose what the app may ask for."),
         },
     );
+    let public = match form.text("kind") {
+        "public" => is_new,
+        "confidential" => false,
+        _ => {
+            if is_new && errors.is_empty() {
+                errors.add("kind", "Choose where the app runs.");
+            }
+            false
+        }
+    };
     match (name, website, redirect_uris, write, disconnect_url) {
-        (Some(name), Some(website), Some(redirect_uris), Some(write), Some(disconnect_url)) => {
-            Ok(Fields { name, website, redirect_uris, write, disconnect_url })
+        (Some(name), Some(website), Some(redirect_uris), Some(write), Some(disconnect_url)) if errors.is_empty() => {
+            Ok(AppCreate { owner: Some(tenant.id), name, redirect_uris, website, public, write, disconnect_url })
         }
         _ => Err(errors),
     }
@@ -258,9 +244,7 @@ fn refused(cx: &Context<'_>, tenant: &Tenant, app: Option<&App>, error: Error) -
             Ok(refilled(cx, tenant, app, &errors))
         }
         Error::PreconditionFailed => {
-            let reason = "Somebody changed this app after the form was loaded, so nothing was saved. Load the form again, and repeat \
-                          your change there.";
-            errors.add("name", reason);
+            errors.add("name", changed_meanwhile("app"));
             Ok(refilled(cx, tenant, app, &errors).status(StatusCode::CONFLICT))
         }
         error => Err(refusal(error)),
@@ -272,12 +256,12 @@ fn version(app: &App) -> String {
     hex::encode(sha256(serde_json::to_string(app).unwrap_or_default().as_bytes()))
 }
 
-fn made_of(new: &NewApp) -> Made {
-    Made {
+fn secrets_of(new: &NewApp) -> NewSecrets {
+    NewSecrets {
+        id: new.app.id.uuid(),
         client_id: Some(new.app.client_id.clone()),
-        secret: made::shown(new.secret.as_ref()),
-        signing_secret: made::shown(new.webhook_secret.as_ref()),
-        ..Made::of(new.app.id.uuid())
+        secret: text_of(new.secret.as_ref()),
+        signing_secret: text_of(new.webhook_secret.as_ref()),
     }
 }
 
@@ -286,28 +270,13 @@ fn refilled(cx: &Context<'_>, tenant: &Tenant, app: Option<&App>, errors: &Error
 }
 
 /// Creates an app and shows its secret.
-pub(in crate::dashboard) async fn create(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    let fields = read(&cx.form).and_then(|fields| match cx.form.text("kind") {
-        "confidential" => Ok((fields, false)),
-        "public" => Ok((fields, true)),
-        _ => {
-            let mut errors = Errors::default();
-            errors.add("kind", "Choose where the app runs.");
-            Err(errors)
-        }
-    });
-    let (Fields { name, website, redirect_uris, write, disconnect_url }, public) = match fields {
-        Ok(fields) => fields,
+pub(crate) async fn create(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+    let input = match read(&cx.form, tenant, true) {
+        Ok(input) => input,
         Err(errors) => return Ok(refilled(cx, tenant, None, &errors)),
     };
-    let input = AppCreate { owner: Some(tenant.id), name, redirect_uris, website, public, write, disconnect_url };
-    let sent = (tenant.id, made::sent(cx)?, input);
-    let new = cx.svc.store().write("dashboard.create_app", sent, async |tx, (tenant, form, input)| {
-        if let Some(made) = made::before(tx, *tenant, form.as_ref()).await? {
-            return Ok(made);
-        }
-        let new = oauth::create_app(tx, input.clone()).await?;
-        made::remember(tx, *tenant, form.as_ref(), made_of(&new)).await
+    let new = submit(cx, tenant.id, "dashboard.create_app", input, async |tx, form| {
+        Ok(secrets_of(&oauth::create_app(tx, form.input.clone()).await?))
     });
     match new.await {
         Ok(new) => Ok(secrets(cx, tenant, &new, "App created")),
@@ -316,33 +285,24 @@ pub(in crate::dashboard) async fn create(cx: &Context<'_>, tenant: &Tenant) -> R
 }
 
 /// Changes an app. A new disconnect URL has a secret of its own, which is shown.
-pub(in crate::dashboard) async fn change(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn change(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let app = own_app(cx, tenant).await?;
-    let Fields { name, website, redirect_uris, write, disconnect_url } = match read(&cx.form) {
-        Ok(fields) => fields,
+    let input = match read(&cx.form, tenant, false) {
+        Ok(input) => input,
         Err(errors) => return Ok(refilled(cx, tenant, Some(&app), &errors)),
     };
     let change = AppUpdate {
-        name: Some(name),
-        redirect_uris: Some(redirect_uris),
-        website: Some(website),
-        write: Some(write),
-        disconnect_url: Some(disconnect_url),
+        name: Some(input.name),
+        redirect_uris: Some(input.redirect_uris),
+        website: Some(input.website),
+        write: Some(input.write),
+        disconnect_url: Some(input.disconnect_url),
         disabled: None,
     };
-    let sent = (tenant.id, made::sent(cx)?, made::shown_version(cx), app.id, change);
-    let changed = cx.svc.store().write("dashboard.change_app", sent, async |tx, sent| {
-        let (tenant, form, shown, id, change) = sent;
-        if let Some(made) = made::before(tx, *tenant, form.as_ref()).await? {
-            return Ok(made);
-        }
-        tx.lock_tenant(*tenant).await?;
-        let before = apps::get(tx, *id).await?;
-        if shown.as_ref().is_some_and(|shown| version(&before) != *shown) {
-            return Err(Error::PreconditionFailed);
-        }
-        let changed = oauth::update_app(tx, *id, change.clone()).await?;
-        made::remember(tx, *tenant, form.as_ref(), made_of(&changed)).await
+    let changed = submit(cx, tenant.id, "dashboard.change_app", (app.id, change), async |tx, form| {
+        let (id, change) = &form.input;
+        form.check_version(&version(&apps::get(tx, *id).await?))?;
+        Ok(secrets_of(&oauth::update_app(tx, *id, change.clone()).await?))
     });
     match changed.await {
         Ok(changed) if changed.signing_secret.is_some() => Ok(secrets(cx, tenant, &changed, "App changed")),
@@ -351,56 +311,49 @@ pub(in crate::dashboard) async fn change(cx: &Context<'_>, tenant: &Tenant) -> R
     }
 }
 
-/// Shows the secrets of an app that were just made. Their texts are part of this response alone.
-fn secrets(cx: &Context<'_>, tenant: &Tenant, new: &Made, title: &str) -> PageResponse {
+/// Shows the secrets of an app that were just made.
+fn secrets(cx: &Context<'_>, tenant: &Tenant, new: &NewSecrets, title: &str) -> PageResponse {
     let has_any = new.secret.is_some() || new.signing_secret.is_some();
     let about = match has_any {
         true => "Copy what is secret now and store it where your app reads it. It will not be shown again.",
         false => "Your app sends the client id. It is no secret.",
     };
-    let done = if has_any { "I have stored it" } else { "Continue" };
-    let content = html! {
-        (heading(title, about, html! {}))
-        div.card.fields {
-            (copyable("client-id", "Client id", new.client_id.as_deref().unwrap_or_default()))
-            @if let Some(secret) = &new.secret {
-                (copyable("client-secret", "Client secret", secret))
-            }
-            @if let Some(secret) = &new.signing_secret {
-                (copyable("signing-secret", "Signing secret of app.disconnected", secret))
-            }
-            div.actions { a.button.primary href=(cx.url(&format!("/developer-apps/{}", new.id))) { (done) } }
-        }
+    let page = SecretsPage {
+        title,
+        about,
+        texts: &[
+            ("client-id", "Client id", new.client_id.as_deref()),
+            ("client-secret", "Client secret", new.secret.as_deref()),
+            ("signing-secret", "Signing secret of app.disconnected", new.signing_secret.as_deref()),
+        ],
+        example: None,
+        next: &format!("/developer-apps/{}", new.id),
     };
-    layout::page(cx, Some(tenant), title, &content)
+    page.respond(cx, tenant, if has_any { STORED } else { "Continue" })
 }
 
 /// Replaces the secret, and the old one is taken as well for a while.
-pub(in crate::dashboard) async fn rotate(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn rotate(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let app = own_app(cx, tenant).await?;
     let overlap = chosen_overlap(&cx.form, "Choose how long the old secret is taken.")?;
-    let sent = (tenant.id, made::sent(cx)?, app.id, overlap);
-    let new = cx.svc.store().write("dashboard.rotate_app", sent, async |tx, (tenant, form, id, overlap)| {
-        if let Some(made) = made::before(tx, *tenant, form.as_ref()).await? {
-            return Ok(made);
-        }
-        let new = apps::rotate_secret(tx, *id, *overlap).await?;
-        made::remember(tx, *tenant, form.as_ref(), made_of(&new)).await
+    let new = submit(cx, tenant.id, "dashboard.rotate_app", (app.id, overlap), async |tx, form| {
+        let (id, overlap) = form.input;
+        Ok(secrets_of(&apps::rotate_secret(tx, id, overlap).await?))
     });
     Ok(secrets(cx, tenant, &new.await.map_err(refusal)?, "Secret rotated"))
 }
 
 fn back(cx: &Context<'_>, id: AppId, notice: &str) -> PageResponse {
-    PageResponse::see_other(&cx.url(&format!("/developer-apps/{id}?notice={notice}")))
+    cx.see_other(&format!("/developer-apps/{id}?notice={notice}"))
 }
 
 /// Enables an app.
-pub(in crate::dashboard) async fn enable(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn enable(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     set_disabled(cx, tenant, false, "app-enabled").await
 }
 
 /// Disables an app.
-pub(in crate::dashboard) async fn disable(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn disable(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     set_disabled(cx, tenant, true, "app-disabled").await
 }
 
@@ -412,13 +365,17 @@ async fn set_disabled(
 ) -> Result<PageResponse, PageError> {
     let app = own_app(cx, tenant).await?;
     let change = AppUpdate { disabled: Some(disabled), ..AppUpdate::default() };
-    cx.svc.apps().update(app.id, change).await?;
+    let changed = submit(cx, tenant.id, "svc.apps.update", (app.id, change), async |tx, form| {
+        let (id, change) = &form.input;
+        oauth::update_app(tx, *id, change.clone()).await.map(drop)
+    });
+    changed.await.map_err(refusal)?;
     Ok(back(cx, app.id, notice))
 }
 
 /// Deletes an app.
-pub(in crate::dashboard) async fn delete(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn delete(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let app = own_app(cx, tenant).await?;
     cx.svc.apps().delete(app.id).await?;
-    Ok(PageResponse::see_other(&cx.url("/developer-apps?notice=app-deleted")))
+    Ok(cx.see_other("/developer-apps?notice=app-deleted"))
 }

@@ -1,43 +1,36 @@
 //! The forms of endpoints: adding one, changing one, trying one before it is saved, and the page that shows a new secret.
 
 use http::StatusCode;
-use maud::{Markup, html};
-use svc_core::accounts::tenants::Tenant;
 use svc_core::error::Error;
 use svc_core::resources::crud;
 use svc_core::values::{EventKind, EventSet, Patch, Text, WebhookUrl};
 use svc_core::webhooks::addresses;
 use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookCreate, WebhookSubscription, WebhookUpdate};
 
-use crate::dashboard::components::{Errors, FormState, copyable, csrf, heading, table};
-use crate::dashboard::context::{Context, Form};
-use crate::dashboard::layout;
-use crate::dashboard::page_response::{PageError, PageResponse};
-use crate::dashboard::pages::endpoint_options::{self, Options};
-use crate::dashboard::pages::made::{self, Made, key_field, version_field};
-use crate::dashboard::trials::{self, Tried};
+use crate::dashboard::pages::endpoint_options;
+use crate::dashboard::pages::new_secrets::{NewSecrets, STORED, SecretsPage, text_of};
+use crate::dashboard::prelude::*;
+use crate::dashboard::trials::{self, TrialResult};
 
-/// What the form is of: a new endpoint, or one that is there.
+/// What the form is about: a new endpoint, or one that is there.
 #[derive(Clone, Copy)]
-enum Of<'e> {
+enum Subject<'e> {
     New,
     Existing(&'e WebhookSubscription),
 }
 
 /// Shows the form of a new endpoint.
-pub(in crate::dashboard) async fn new(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    let state = FormState { values: &Form::of(b"selection=all"), errors: &Errors::default() };
-    Ok(form(cx, tenant, Of::New, &state, None))
+pub(crate) async fn new(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+    Ok(form(cx, tenant, Subject::New, &FormState::new(&Form::of(b"selection=all")), None))
 }
 
 /// Shows the form of an endpoint that is there.
-pub(in crate::dashboard) async fn edit(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn edit(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let endpoint = cx.svc.account(tenant.id).webhooks().get(cx.id()?).await?;
     if endpoint.grant_id.is_some() {
         return Err(PageError::Refused("This endpoint belongs to an app, which alone changes it.".to_owned()));
     }
-    let state = FormState { values: &values_of(&endpoint), errors: &Errors::default() };
-    Ok(form(cx, tenant, Of::Existing(&endpoint), &state, None))
+    Ok(form(cx, tenant, Subject::Existing(&endpoint), &FormState::new(&values_of(&endpoint)), None))
 }
 
 fn values_of(endpoint: &WebhookSubscription) -> Form {
@@ -53,44 +46,49 @@ fn values_of(endpoint: &WebhookSubscription) -> Form {
     Form::from_fields(fields)
 }
 
-fn form(cx: &Context<'_>, tenant: &Tenant, of: Of<'_>, state: &FormState<'_>, tried: Option<&Tried>) -> PageResponse {
-    let (title, action, back, path) = match of {
-        Of::New => ("Add an endpoint", "Add endpoint", "/webhooks".to_owned(), "/webhooks/new".to_owned()),
-        Of::Existing(endpoint) => {
+fn form(
+    cx: &Context<'_>,
+    tenant: &Tenant,
+    subject: Subject<'_>,
+    state: &FormState<'_>,
+    tried: Option<&TrialResult>,
+) -> PageResponse {
+    let (title, action, back, path) = match subject {
+        Subject::New => ("Add an endpoint", "Add endpoint", "/webhooks".to_owned(), "/webhooks/new".to_owned()),
+        Subject::Existing(endpoint) => {
             let back = format!("/webhooks/{}", endpoint.id);
             ("Change an endpoint", "Save", back.clone(), format!("{back}/edit"))
         }
     };
-    let try_path = match of {
-        Of::New => "/webhooks/new/try".to_owned(),
-        Of::Existing(_) => format!("{back}/try"),
-    };
-    let of_url = match of {
-        Of::New => "An address of your program that takes POST requests over https.",
-        Of::Existing(_) => {
-            "An address of your program that takes POST requests over https. What is waiting is sent there as well. Headers, \
-             authentication and the client certificate stay with the host that they were set for: another one gets none."
+    let (try_path, version, of_url) = match subject {
+        Subject::New => {
+            let of_url = "An address of your program that takes POST requests over https.";
+            ("/webhooks/new/try".to_owned(), String::new(), of_url)
+        }
+        Subject::Existing(endpoint) => {
+            let of_url = "An address of your program that takes POST requests over https. What is waiting is sent there as well. \
+                          Headers, authentication and the client certificate stay with the host that they were set for: another \
+                          one gets none.";
+            (format!("{back}/try"), endpoint.updated_at.to_string(), of_url)
         }
     };
     let content = html! {
         (heading(title, "", html! {}))
-        @if let Some(tried) = tried { (tried.card(matches!(of, Of::New))) }
+        @if let Some(tried) = tried { (tried.card(matches!(subject, Subject::New))) }
         form.card.fields method="post" action=(cx.url(&path)) {
-            (csrf(cx))
-            (key_field(cx))
-            @if let Of::Existing(endpoint) = of { (version_field(cx, &endpoint.updated_at.to_string())) }
+            (hidden(cx, state.values, &version))
             (state.text("url", "URL", of_url))
             (state.text("description", "Description", "For your own use. You can leave it empty."))
-            (picker(cx, of, state))
+            (picker(cx, subject, state))
             (endpoint_options::fields(state))
             div.actions {
                 button.primary type="submit" { (action) }
-                @if cx.dashboard.trials.is_some() {
+                @if cx.site.trials.is_some() {
                     button type="submit" formaction=(cx.url(&try_path)) { "Try it" }
                 }
                 a.button href=(cx.url(&back)) { "Cancel" }
             }
-            @if cx.dashboard.trials.is_some() {
+            @if cx.site.trials.is_some() {
                 p.hint { b { "Try it" } " sends one signed test request to the URL now, and shows what comes back. Nothing is saved. \
                     Headers, authentication and the client certificate go to the saved host alone." }
             }
@@ -101,7 +99,7 @@ fn form(cx: &Context<'_>, tenant: &Tenant, of: Of<'_>, state: &FormState<'_>, tr
 
 /// Returns the choice between all events and single kinds, of which the kinds are a table. Without a script, the style hides
 /// the kinds while all are chosen.
-fn picker(cx: &Context<'_>, of: Of<'_>, state: &FormState<'_>) -> Markup {
+fn picker(cx: &Context<'_>, subject: Subject<'_>, state: &FormState<'_>) -> Markup {
     let selection = state.values.text("selection");
     html! {
         fieldset.picker {
@@ -109,22 +107,22 @@ fn picker(cx: &Context<'_>, of: Of<'_>, state: &FormState<'_>) -> Markup {
             @if let Some(error) = state.errors.of("events") { p.error role="alert" { (error) } }
             label { input type="radio" name="selection" value="all" checked[selection == "all"]; " All events, also those of later versions" }
             label { input type="radio" name="selection" value="kinds" checked[selection == "kinds"]; " These kinds alone:" }
-            (kinds_table(cx, of, Some(state.values)))
+            (kinds_table(cx, subject, Some(state.values)))
         }
     }
 }
 
 /// Returns the table of event kinds with what each is sent for. With `chosen`, kinds can be ticked; else it has the kinds that
 /// the endpoint takes.
-fn kinds_table(cx: &Context<'_>, of: Of<'_>, chosen: Option<&Form>) -> Markup {
+fn kinds_table(cx: &Context<'_>, subject: Subject<'_>, chosen: Option<&Form>) -> Markup {
     let known = &cx.svc.store().env().event_kinds;
     let mut kinds: Vec<(EventKind, String)> = known.all().map(|kind| (kind, known.meaning(kind))).collect();
-    if let Of::Existing(WebhookSubscription { events: EventSet::Kinds(own), .. }) = of {
+    if let Subject::Existing(WebhookSubscription { events: EventSet::Kinds(own), .. }) = subject {
         let is_known = |kind: &EventKind| kinds.iter().any(|(known, _)| known == kind);
         let gone: Vec<EventKind> = own.iter().copied().filter(|kind| !is_known(kind)).collect();
         kinds.extend(gone.into_iter().map(|kind| (kind, "This service does not have the kind any more.".to_owned())));
     }
-    if let (Of::Existing(endpoint), None) = (of, chosen) {
+    if let (Subject::Existing(endpoint), None) = (subject, chosen) {
         kinds.retain(|(kind, _)| endpoint.events.contains(*kind));
     }
     let ticked: Vec<&str> = chosen.map(|form| form.all("events").collect()).unwrap_or_default();
@@ -153,7 +151,7 @@ fn kinds_table(cx: &Context<'_>, of: Of<'_>, chosen: Option<&Form>) -> Markup {
 
 /// Returns the table of the kinds that an endpoint takes.
 pub(super) fn kinds_of(cx: &Context<'_>, endpoint: &WebhookSubscription) -> Markup {
-    kinds_table(cx, Of::Existing(endpoint), None)
+    kinds_table(cx, Subject::Existing(endpoint), None)
 }
 
 /// What a form of an endpoint has.
@@ -161,7 +159,8 @@ struct Fields {
     url: WebhookUrl,
     description: Option<Text<500>>,
     events: EventSet,
-    options: Option<Options>,
+    /// What it asks for beyond the contract.
+    options: WebhookUpdate,
 }
 
 fn read(form: &Form) -> Result<Fields, Errors> {
@@ -192,136 +191,98 @@ fn selected(form: &Form) -> Result<EventSet, &'static str> {
 }
 
 /// Returns what the page of a new secret shows of an endpoint.
-pub(super) fn made_of(endpoint: &WebhookSubscription) -> Made {
-    Made { secret: made::shown(Some(&endpoint.secret)), ..Made::of(endpoint.id.uuid()) }
+pub(super) fn secret_of(endpoint: &WebhookSubscription) -> NewSecrets {
+    NewSecrets { id: endpoint.id.uuid(), secret: text_of(Some(&endpoint.secret)), ..NewSecrets::default() }
 }
 
 /// Creates an endpoint and shows its secret.
-pub(in crate::dashboard) async fn create(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    let create = async |fields: Fields| {
-        let new = WebhookCreate { description: fields.description, ..WebhookCreate::new(fields.url, fields.events) };
-        let new = fields.options.unwrap_or_default().create(new);
-        let sent = (tenant.id, made::sent(cx)?, new);
-        let made = cx.svc.store().write("dashboard.create_endpoint", sent, async |tx, (tenant, form, new)| {
-            if let Some(made) = made::before(tx, *tenant, form.as_ref()).await? {
-                return Ok(made);
-            }
-            let endpoint = crud::create::<WebhookSubscription>(tx, *tenant, new.clone()).await?;
-            made::remember(tx, *tenant, form.as_ref(), made_of(&endpoint)).await
-        });
-        made.await
+pub(crate) async fn create(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+    let fields = match read(&cx.form) {
+        Ok(fields) => fields,
+        Err(errors) => return Ok(refilled(cx, tenant, Subject::New, &errors)),
     };
-    match save(cx, create).await? {
+    let new = WebhookCreate { description: fields.description, ..WebhookCreate::new(fields.url, fields.events) };
+    let new = endpoint_options::create(fields.options, new);
+    let new = submit(cx, tenant.id, "dashboard.create_endpoint", new, async |tx, form| {
+        Ok(secret_of(&crud::create::<WebhookSubscription>(tx, form.tenant, form.input.clone()).await?))
+    });
+    match new.await {
         Ok(new) => Ok(secret(cx, tenant, &new, "Endpoint added")),
-        Err(refusal) => Ok(refused(cx, tenant, Of::New, refusal)),
+        Err(error) => refused(cx, tenant, Subject::New, error),
     }
 }
 
 /// Changes an endpoint, which must be as the form showed it.
-pub(in crate::dashboard) async fn change(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn change(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let endpoint = cx.svc.account(tenant.id).webhooks().get(cx.id::<SubscriptionId>()?).await?;
-    let update = async |fields: Fields| {
-        let change = WebhookUpdate {
-            url: Patch::Set(fields.url),
-            events: Patch::Set(fields.events),
-            description: Patch::Set(fields.description),
-            ..WebhookUpdate::default()
-        };
-        let change = match fields.options {
-            Some(options) => options.change(change),
-            None => change,
-        };
-        let sent = (tenant.id, made::sent(cx)?, made::shown_version(cx), endpoint.id, change);
-        let made = cx.svc.store().write("dashboard.change_endpoint", sent, async |tx, sent| {
-            let (tenant, form, shown, id, change) = sent;
-            if let Some(made) = made::before(tx, *tenant, form.as_ref()).await? {
-                return Ok(made);
-            }
-            tx.lock_tenant(*tenant).await?;
-            let before: WebhookSubscription = crud::get(tx, *tenant, *id).await?;
-            if shown.as_ref().is_some_and(|shown| before.updated_at.to_string() != *shown) {
-                return Err(Error::PreconditionFailed);
-            }
-            crud::update::<WebhookSubscription>(tx, *tenant, *id, change.clone()).await?;
-            made::remember(tx, *tenant, form.as_ref(), Made::of(id.uuid())).await
-        });
-        made.await
-    };
-    match save(cx, update).await? {
-        Ok(changed) => Ok(PageResponse::see_other(&cx.url(&format!("/webhooks/{}?notice=saved", changed.id)))),
-        Err(refusal) => Ok(refused(cx, tenant, Of::Existing(&endpoint), refusal)),
-    }
-}
-
-/// Why a form was not saved: the fields that were refused, with the status of the page.
-struct Refused {
-    errors: Errors,
-    status: StatusCode,
-}
-
-/// Saves what the form has.
-async fn save(
-    cx: &Context<'_>,
-    save: impl AsyncFnOnce(Fields) -> Result<Made, Error>,
-) -> Result<Result<Made, Refused>, PageError> {
     let fields = match read(&cx.form) {
         Ok(fields) => fields,
-        Err(errors) => return Ok(Err(Refused { errors, status: StatusCode::UNPROCESSABLE_ENTITY })),
+        Err(errors) => return Ok(refilled(cx, tenant, Subject::Existing(&endpoint), &errors)),
     };
-    let refused = match save(fields).await {
-        Ok(saved) => return Ok(Ok(saved)),
-        Err(error @ (Error::Store(_) | Error::NotFound)) => return Err(error.into()),
-        Err(refused) => refused,
+    let change = WebhookUpdate {
+        url: Patch::Set(fields.url),
+        events: Patch::Set(fields.events),
+        description: Patch::Set(fields.description),
+        ..fields.options
+    };
+    let changed = submit(cx, tenant.id, "dashboard.change_endpoint", (endpoint.id, change), async |tx, form| {
+        let (id, change) = &form.input;
+        let before: WebhookSubscription = crud::get(tx, form.tenant, *id).await?;
+        form.check_version(&before.updated_at.to_string())?;
+        crud::update(tx, form.tenant, *id, change.clone()).await.map(|_: WebhookSubscription| ())
+    });
+    match changed.await {
+        Ok(()) => Ok(cx.see_other(&format!("/webhooks/{}?notice=saved", endpoint.id))),
+        Err(error) => refused(cx, tenant, Subject::Existing(&endpoint), error),
+    }
+}
+
+/// Returns the form with what the rules refused.
+fn refused(cx: &Context<'_>, tenant: &Tenant, subject: Subject<'_>, error: Error) -> Result<PageResponse, PageError> {
+    let (field, reason, status) = match error {
+        Error::Store(_) | Error::NotFound => return Err(error.into()),
+        Error::PreconditionFailed => ("url", changed_meanwhile("endpoint"), StatusCode::CONFLICT),
+        Error::IdempotencyKeyReused => {
+            let reason = "This form was saved before, with other values. Load it again for another change.";
+            ("url", reason.to_owned(), StatusCode::CONFLICT)
+        }
+        Error::Validation(ref fields)
+            if fields.as_slice().iter().any(|failing| failing.field.starts_with("events")) =>
+        {
+            ("events", error.to_string(), StatusCode::UNPROCESSABLE_ENTITY)
+        }
+        refused => ("url", refused.to_string(), StatusCode::UNPROCESSABLE_ENTITY),
     };
     let mut errors = Errors::default();
-    let status = match refused {
-        Error::PreconditionFailed => {
-            let reason = "Somebody changed this endpoint after the form was loaded, so nothing was saved. Load the form again, and \
-                          repeat your change there.";
-            errors.add("url", reason);
-            StatusCode::CONFLICT
-        }
-        Error::IdempotencyKeyReused => {
-            errors.add("url", "This form was saved before, with other values. Load it again for another change.");
-            StatusCode::CONFLICT
-        }
-        refused => {
-            errors.add(refused_field(&refused), refused.to_string());
-            StatusCode::UNPROCESSABLE_ENTITY
-        }
-    };
-    Ok(Err(Refused { errors, status }))
+    errors.add(field, reason);
+    Ok(refilled(cx, tenant, subject, &errors).status(status))
 }
 
-fn refused(cx: &Context<'_>, tenant: &Tenant, of: Of<'_>, Refused { errors, status }: Refused) -> PageResponse {
-    form(cx, tenant, of, &FormState { values: &cx.form, errors: &errors }, None).status(status)
-}
-
-/// Returns the field at which a refusal by the rules is shown.
-fn refused_field(refused: &Error) -> &'static str {
-    match refused {
-        Error::Validation(fields) if fields.as_slice().iter().any(|failing| failing.field.starts_with("events")) => {
-            "events"
-        }
-        _ => "url",
-    }
+fn refilled(cx: &Context<'_>, tenant: &Tenant, subject: Subject<'_>, errors: &Errors) -> PageResponse {
+    let state = FormState { values: &cx.form, errors };
+    form(cx, tenant, subject, &state, None).status(StatusCode::UNPROCESSABLE_ENTITY)
 }
 
 /// Sends a test request to the URL of a form that is not saved yet, and shows the form again with what came back.
-pub(in crate::dashboard) async fn try_new(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    try_form(cx, tenant, Of::New, &cx.form).await
+pub(crate) async fn try_new(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+    try_form(cx, tenant, Subject::New, &cx.form).await
 }
 
 /// Sends a test request to the URL in the form of an endpoint, or else to its own, whether it is enabled or not.
-pub(in crate::dashboard) async fn try_existing(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn try_existing(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let endpoint = cx.svc.account(tenant.id).webhooks().get(cx.id::<SubscriptionId>()?).await?;
     let own = values_of(&endpoint);
     let values = if cx.form.given("selection").is_some() { &cx.form } else { &own };
-    try_form(cx, tenant, Of::Existing(&endpoint), values).await
+    try_form(cx, tenant, Subject::Existing(&endpoint), values).await
 }
 
-async fn try_form(cx: &Context<'_>, tenant: &Tenant, of: Of<'_>, values: &Form) -> Result<PageResponse, PageError> {
-    let trials = cx.dashboard.trials.as_ref().ok_or(PageError::NotFound)?;
+async fn try_form(
+    cx: &Context<'_>,
+    tenant: &Tenant,
+    subject: Subject<'_>,
+    values: &Form,
+) -> Result<PageResponse, PageError> {
+    let trials = cx.site.trials.as_ref().ok_or(PageError::NotFound)?;
     let hosts = cx.svc.store().env().webhook_hosts;
     let url = WebhookUrl::parse(values.text("url"));
     let url = match url.and_then(|url| addresses::check_url(&url, hosts).map(|()| url)) {
@@ -330,34 +291,32 @@ async fn try_form(cx: &Context<'_>, tenant: &Tenant, of: Of<'_>, values: &Form) 
             let mut errors = Errors::default();
             errors.add("url", issue.to_string());
             let state = FormState { values, errors: &errors };
-            return Ok(form(cx, tenant, of, &state, None).status(StatusCode::UNPROCESSABLE_ENTITY));
+            return Ok(form(cx, tenant, subject, &state, None).status(StatusCode::UNPROCESSABLE_ENTITY));
         }
     };
     let kind = match selected(values) {
         Ok(EventSet::Kinds(kinds)) => kinds.first().copied(),
         _ => None,
     };
-    let own = match of {
-        Of::New => None,
-        Of::Existing(endpoint) => Some(endpoint),
+    let own = match subject {
+        Subject::New => None,
+        Subject::Existing(endpoint) => Some(endpoint),
     };
     // What is stored for the host of the endpoint goes there alone.
     let is_saved_host = own.is_none_or(|own| own.url.has_origin_of(&url));
     let request = trials::request(cx.svc.store().env(), tenant.id, own.filter(|_| is_saved_host), url, kind);
     let tried = trials.send(request, !is_saved_host).await?;
-    let state = FormState { values, errors: &Errors::default() };
-    Ok(form(cx, tenant, of, &state, Some(&tried)))
+    Ok(form(cx, tenant, subject, &FormState::new(values), Some(&tried)))
 }
 
-/// Shows a new secret. Its text is part of this response alone.
-pub(super) fn secret(cx: &Context<'_>, tenant: &Tenant, endpoint: &Made, title: &str) -> PageResponse {
-    let about = "Copy the secret now and store it where your program verifies signatures. It will not be shown again.";
-    let content = html! {
-        (heading(title, about, html! {}))
-        div.card.fields {
-            (copyable("secret", "Signing secret", endpoint.secret.as_deref().unwrap_or_default()))
-            div.actions { a.button.primary href=(cx.url(&format!("/webhooks/{}", endpoint.id))) { "I have stored it" } }
-        }
+/// Shows a new secret.
+pub(super) fn secret(cx: &Context<'_>, tenant: &Tenant, endpoint: &NewSecrets, title: &str) -> PageResponse {
+    let page = SecretsPage {
+        title,
+        about: "Copy the secret now and store it where your program verifies signatures. It will not be shown again.",
+        texts: &[("secret", "Signing secret", endpoint.secret.as_deref())],
+        example: None,
+        next: &format!("/webhooks/{}", endpoint.id),
     };
-    layout::page(cx, Some(tenant), title, &content)
+    page.respond(cx, tenant, STORED)
 }

@@ -1,34 +1,16 @@
 //! The fields of the form of an endpoint for what it asks for beyond the contract. Headers, authentication and certificates
 //! are set by the API or with `svc` alone: they have secrets, or are files.
 
-use maud::{Markup, html};
 use svc_core::values::Patch;
-use svc_core::webhooks::filters::Filter;
-use svc_core::webhooks::options::{
-    self, AttemptsInFlight, Bounded, Ordering, Payload, PerSecond, RetryDelays, SignatureScheme, TimeoutSeconds,
-};
+use svc_core::webhooks::options::{self, Bounded, Ordering, Payload, RetryDelays, SignatureScheme};
 use svc_core::webhooks::subscriptions::{WebhookCreate, WebhookSubscription, WebhookUpdate};
 
-use crate::dashboard::components::{Errors, FormState};
-use crate::dashboard::context::Form;
+use crate::dashboard::prelude::*;
 
 /// The field that says that the form has these fields.
 const PRESENT: &str = "options";
 /// What stands for no retries.
 const NO_RETRIES: &str = "none";
-
-/// What the form asks for.
-#[derive(Default)]
-pub(super) struct Options {
-    filter: Option<Filter>,
-    payload: Option<Payload>,
-    max_per_second: Option<PerSecond>,
-    max_in_flight: Option<AttemptsInFlight>,
-    timeout: Option<TimeoutSeconds>,
-    retry_schedule: Option<RetryDelays>,
-    ordering: Option<Ordering>,
-    signature: Option<SignatureScheme>,
-}
 
 /// Returns the values of the fields for an endpoint.
 pub(super) fn values_of(endpoint: &WebhookSubscription) -> Vec<(&'static str, String)> {
@@ -76,20 +58,26 @@ pub(super) fn fields(state: &FormState<'_>) -> Markup {
     }
 }
 
-/// Reads the fields. `None` if the form has none of them.
-pub(super) fn read(form: &Form, errors: &mut Errors) -> Option<Options> {
-    form.given(PRESENT)?;
+/// Reads the fields. Those of a form that has none of them stay.
+pub(super) fn read(form: &Form, errors: &mut Errors) -> WebhookUpdate {
+    if form.given(PRESENT).is_none() {
+        return WebhookUpdate::default();
+    }
     let one_of = "Choose one of the values.";
-    Some(Options {
-        filter: errors.take("filter", form.given("filter").map(str::parse).transpose()).flatten(),
-        payload: errors.take("payload", Payload::from_text(form.text("payload")).ok_or(one_of)),
-        max_per_second: number(form, errors, "max_per_second"),
-        max_in_flight: number(form, errors, "max_in_flight"),
-        timeout: number(form, errors, "timeout"),
-        retry_schedule: errors.take("retry_schedule", form.given("retry_schedule").map(delays).transpose()).flatten(),
-        ordering: errors.take("ordering", Ordering::from_text(form.text("ordering")).ok_or(one_of)),
-        signature: errors.take("signature", SignatureScheme::from_text(form.text("signature")).ok_or(one_of)),
-    })
+    let retries = form.given("retry_schedule").map(delays).transpose();
+    WebhookUpdate {
+        filter: Patch::Set(errors.take("filter", form.given("filter").map(str::parse).transpose()).flatten()),
+        payload: Patch::Set(errors.take("payload", Payload::from_text(form.text("payload")).ok_or(one_of))),
+        max_per_second: Patch::Set(number(form, errors, "max_per_second")),
+        max_in_flight: Patch::Set(number(form, errors, "max_in_flight")),
+        timeout: Patch::Set(number(form, errors, "timeout")),
+        retry_schedule: Patch::Set(errors.take("retry_schedule", retries).flatten()),
+        ordering: Patch::Set(errors.take("ordering", Ordering::from_text(form.text("ordering")).ok_or(one_of))),
+        signature: Patch::Set(
+            errors.take("signature", SignatureScheme::from_text(form.text("signature")).ok_or(one_of)),
+        ),
+        ..WebhookUpdate::default()
+    }
 }
 
 fn number<const MIN: u32, const MAX: u32>(
@@ -111,36 +99,17 @@ fn delays(text: &str) -> Result<RetryDelays, String> {
     RetryDelays::new(seconds.collect::<Result<_, _>>()?).map_err(|issue| issue.to_string())
 }
 
-impl Options {
-    /// Adds them to a new endpoint.
-    pub(super) fn create(self, new: WebhookCreate) -> WebhookCreate {
-        let Self { filter, payload, max_per_second, max_in_flight, timeout, retry_schedule, ordering, signature } =
-            self;
-        WebhookCreate {
-            filter,
-            payload,
-            max_per_second,
-            max_in_flight,
-            timeout,
-            retry_schedule,
-            ordering,
-            signature,
-            ..new
-        }
-    }
-
-    /// Adds them to a change.
-    pub(super) fn change(self, change: WebhookUpdate) -> WebhookUpdate {
-        WebhookUpdate {
-            filter: Patch::Set(self.filter),
-            payload: Patch::Set(self.payload),
-            max_per_second: Patch::Set(self.max_per_second),
-            max_in_flight: Patch::Set(self.max_in_flight),
-            timeout: Patch::Set(self.timeout),
-            retry_schedule: Patch::Set(self.retry_schedule),
-            ordering: Patch::Set(self.ordering),
-            signature: Patch::Set(self.signature),
-            ..change
-        }
+/// Adds what [`read`] returned to a new endpoint.
+pub(super) fn create(options: WebhookUpdate, new: WebhookCreate) -> WebhookCreate {
+    WebhookCreate {
+        filter: options.filter.unwrap_or(None),
+        payload: options.payload.unwrap_or(None),
+        max_per_second: options.max_per_second.unwrap_or(None),
+        max_in_flight: options.max_in_flight.unwrap_or(None),
+        timeout: options.timeout.unwrap_or(None),
+        retry_schedule: options.retry_schedule.unwrap_or(None),
+        ordering: options.ordering.unwrap_or(None),
+        signature: options.signature.unwrap_or(None),
+        ..new
     }
 }

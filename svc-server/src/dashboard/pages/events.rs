@@ -1,84 +1,21 @@
 //! Events: what happened to the records of the account, and where it went.
 
-use maud::html;
-use serde::Deserialize;
-use svc_core::accounts::tenants::Tenant;
-use svc_core::requests::RequestFilter;
 use svc_core::store::DeliveryFilter;
-use svc_core::values::{EventKind, Timestamp};
-use svc_core::webhooks::events::{Event, EventId};
+use svc_core::values::EventKind;
+use svc_core::webhooks::events::EventId;
 
+use super::event_list::{ListedEvent, PAGE, SEARCHED, cause, newest, record_id, row};
 use super::records::short;
 use super::{deliveries, filters};
-use crate::dashboard::components::{empty, exact_time, facts, heading, number, section, table, time};
-use crate::dashboard::context::Context;
+use crate::dashboard::json;
 use crate::dashboard::layout::query;
-use crate::dashboard::page_response::{PageError, PageResponse};
-use crate::dashboard::{json, layout};
+use crate::dashboard::prelude::*;
 
-/// The number of events that a page lists.
-const PAGE: usize = 50;
-/// How much of the id of a record is looked at, in bytes. Those of the service have 36.
-const MAX_RECORD_ID: usize = 1_000;
-/// The number of events that a search reads.
-const SEARCHED: u32 = 1_000;
 /// The number of deliveries that the page of an event lists.
 const MAX_DELIVERIES: u32 = 100;
 
-/// What a list shows of an event.
-pub(super) struct ListedEvent {
-    pub(super) id: EventId,
-    pub(super) kind: EventKind,
-    is_test: bool,
-    pub(super) record: String,
-    created_at: Timestamp,
-}
-
-impl From<Event> for ListedEvent {
-    fn from(event: Event) -> Self {
-        let Event { id, kind, created_at, .. } = event;
-        let mut record = record_id(&event);
-        record.truncate(record.floor_char_boundary(MAX_RECORD_ID));
-        Self { id, kind, is_test: event.is_test(), record, created_at }
-    }
-}
-
-/// Returns the newest events that meet a condition, at most [`PAGE`] of the newest [`SEARCHED`].
-pub(super) async fn newest(
-    cx: &Context<'_>,
-    tenant: &Tenant,
-    since: Option<Timestamp>,
-    is_wanted: impl Fn(&ListedEvent) -> bool,
-) -> Result<Vec<ListedEvent>, PageError> {
-    let mut times = since.unwrap_or(Timestamp::from_micros(0))..Timestamp::MAX;
-    let (mut found, mut left) = (Vec::new(), SEARCHED);
-    // Of each event only what is shown is kept, as its data may be large.
-    while found.len() < PAGE && left > 0 {
-        let events = cx.svc.account(tenant.id).events().newest_in(times.clone(), left).await?;
-        let Some(last) = events.last() else { break };
-        times.end = last.created_at;
-        left -= u32::try_from(events.len()).unwrap_or(left);
-        found.extend(events.into_iter().map(ListedEvent::from).filter(&is_wanted));
-    }
-    found.truncate(PAGE);
-    Ok(found)
-}
-
-/// Returns the id of the record that an event is about. Empty if it has none.
-fn record_id(event: &Event) -> String {
-    #[derive(Deserialize)]
-    struct Named {
-        id: serde_json::Value,
-    }
-    match serde_json::from_str(event.data.get()) {
-        Ok(Named { id: serde_json::Value::String(id) }) => id,
-        Ok(Named { id }) => id.to_string(),
-        Err(_) => String::new(),
-    }
-}
-
 /// Lists events.
-pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let kind: Option<EventKind> = filters::value(cx, "kind")?;
     let record = cx.query.given("record");
     let since = filters::begins(cx, cx.query.text("within"))?;
@@ -86,54 +23,37 @@ pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Res
         kind.is_none_or(|kind| event.kind == kind) && record.is_none_or(|record| event.record == record)
     };
     let events = newest(cx, tenant, since, is_wanted).await?;
-    let is_filtered = kind.is_some() || record.is_some() || since.is_some();
     let content = html! {
         (heading("Events", "What happened to the records of this account.", html! {}))
-        (filters::form(cx, "/events", html! {
-            (filters::kinds(cx))
-            (filters::text(cx, "record", "Record id"))
-            (filters::choice("within", "Time", filters::spans(cx.query.text("within"))))
+        (filters::list(cx, filters::List {
+            path: "/events",
+            filters: html! {
+                (filters::kinds(cx))
+                (filters::text(cx, "record", "Record id"))
+                (filters::choice("within", "Time", filters::spans(cx.query.text("within"))))
+            },
+            is_filtered: kind.is_some() || record.is_some() || since.is_some(),
+            icon: "event",
+            none: ("No events yet", "Each change of a record is an event: create a contact through the API.", html! {}),
+            nothing: &format!("None of the newest {} events meets all filters.", number(u64::from(SEARCHED))),
+            rows: (!events.is_empty()).then(|| html! {
+                (table("Events", &["Event", "Record", "When"], html! {
+                    @for event in &events { (row(cx, tenant, event)) }
+                }))
+                @if events.len() == PAGE { p.hint { "The newest " (PAGE) ". Filter to find others." } }
+            }),
         }))
-        @if events.is_empty() && !is_filtered {
-            (empty("event", "No events yet", "Each change of a record is an event: create a contact through the API.", html! {}))
-        } @else if events.is_empty() {
-            (empty("event", "Nothing found", &format!("None of the newest {} events meets all filters.",
-                number(u64::from(SEARCHED))), html! {}))
-        } @else {
-            (table("Events", &["Event", "Record", "When"], html! {
-                @for event in &events { (row(cx, tenant, event)) }
-            }))
-            @if events.len() == PAGE {
-                p.hint { "The newest " (PAGE) ". Filter to find others." }
-            }
-        }
     };
     Ok(layout::page(cx, Some(tenant), "Events", &content))
 }
 
-/// Returns the row of an event.
-pub(super) fn row(cx: &Context<'_>, tenant: &Tenant, event: &ListedEvent) -> maud::Markup {
-    html! {
-        tr {
-            th scope="row" {
-                a href=(cx.url(&format!("/events/{}", event.id))) { (event.kind) }
-                @if event.is_test { span.soft { " (test)" } }
-            }
-            td { code { (short(&event.record)) } }
-            td { (time(cx.now, &tenant.time_zone, event.created_at)) }
-        }
-    }
-}
-
 /// Shows an event.
-pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let account = cx.svc.account(tenant.id);
     let event = account.events().get(cx.id::<EventId>()?).await?;
     let filter = DeliveryFilter { limit: MAX_DELIVERIES, ..DeliveryFilter::of_event(event.id) };
     let sent = account.deliveries().list(filter).await?;
     let endpoints = deliveries::endpoints(&cx.svc, tenant.id).await?;
-    let wrote = RequestFilter { event_id: Some(event.id), ..RequestFilter::default() };
-    let request = account.requests().list(wrote).await?.pop();
     let record = record_id(&event);
     let content = html! {
         (heading(event.kind.as_str(), "", html! {}))
@@ -141,12 +61,7 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
             ("Id", html! { code { (event.id) } }),
             ("Happened", exact_time(&tenant.time_zone, event.created_at)),
             ("Record", html! { a href=(cx.url(&format!("/events?{}", query(&[("record", &record)])))) { code { (short(&record)) } } }),
-            ("Request", html! {
-                @match &request {
-                    Some(request) => { a href=(cx.url(&format!("/requests/{}", request.id))) { (request.method) " " (request.path) } }
-                    None => { span.soft { "not in the log of the last 24 hours, or not made through the API" } }
-                }
-            }),
+            ("Request", cause(cx, tenant, event.id).await?),
         ])))
         (section("Where it went", html! {
             @if sent.is_empty() {

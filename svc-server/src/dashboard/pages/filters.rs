@@ -4,13 +4,9 @@ use std::ops::Range;
 use std::str::FromStr;
 use std::time::Duration;
 
-use maud::{Markup, html};
-use svc_core::accounts::tenants::Tenant;
 use svc_core::values::{Date, Timestamp};
 
-use crate::dashboard::context::{Context, Form};
-use crate::dashboard::layout;
-use crate::dashboard::page_response::PageError;
+use crate::dashboard::prelude::*;
 
 /// The time spans of lists: the values in the query, their texts, and their hours.
 const SPANS: [(&str, &str, u32); 6] = [
@@ -95,6 +91,18 @@ pub(super) fn choice(name: &str, label: &str, options: Markup) -> Markup {
     html! { label { (label) select name=(name) { (options) } } }
 }
 
+/// Returns a filter with one of these values and their texts, or any of them.
+pub(super) fn one_of(
+    cx: &Context<'_>,
+    name: &str,
+    label: &str,
+    any: &str,
+    values: impl IntoIterator<Item = (String, String)>,
+) -> Markup {
+    let any = std::iter::once((String::new(), any.to_owned()));
+    choice(name, label, options(cx.query.text(name), any.chain(values)))
+}
+
 /// Returns a filter that is typed in.
 pub(super) fn text(cx: &Context<'_>, name: &str, label: &str) -> Markup {
     html! { label { (label) input type="text" name=(name) value=(cx.query.text(name)) autocomplete="off"; } }
@@ -102,9 +110,8 @@ pub(super) fn text(cx: &Context<'_>, name: &str, label: &str) -> Markup {
 
 /// Returns the filter of event kinds.
 pub(super) fn kinds(cx: &Context<'_>) -> Markup {
-    let any = std::iter::once((String::new(), "All kinds".to_owned()));
     let kinds = cx.svc.store().env().event_kinds.all().map(|kind| (kind.to_string(), kind.to_string()));
-    choice("kind", "Event", options(cx.query.text("kind"), any.chain(kinds)))
+    one_of(cx, "kind", "Event", "All kinds", kinds)
 }
 
 /// Returns the URL of the list at `path` with those filters of the query that have these names, and with more parameters.
@@ -122,11 +129,40 @@ pub(super) fn pages(
     is_later: bool,
     older: Option<(&str, &str)>,
 ) -> Markup {
-    html! {
-        nav.pages aria-label="Pages of the list" {
-            @if is_later { a.button href=(url(cx, path, names, &[])) { "Newest" } } @else { span {} }
+    let newest = is_later.then(|| url(cx, path, names, &[]));
+    page_links(
+        "Pages of the list",
+        newest,
+        html! {
             @if let Some(older) = older { a.button href=(url(cx, path, names, &[older])) { "Older" } }
             a.button href=(url(cx, path, names, &[("format", "csv")])) download { "Download CSV" }
+        },
+    )
+}
+
+/// A list with filters.
+pub(super) struct List<'a> {
+    pub(super) path: &'a str,
+    pub(super) filters: Markup,
+    pub(super) is_filtered: bool,
+    pub(super) icon: &'a str,
+    /// What a list says that has nothing without filters: the title, the text, and what to do first.
+    pub(super) none: (&'a str, &'a str, Markup),
+    /// What it says if nothing meets the filters.
+    pub(super) nothing: &'a str,
+    /// `None` if there are none.
+    pub(super) rows: Option<Markup>,
+}
+
+/// Returns the filters of a list and its rows, or why there are none.
+pub(super) fn list(cx: &Context<'_>, list: List<'_>) -> Markup {
+    let List { path, filters, is_filtered, icon, none: (title, text, action), nothing, rows } = list;
+    html! {
+        (form(cx, path, filters))
+        @match rows {
+            Some(rows) => { (rows) }
+            None if is_filtered => { (empty(icon, "Nothing found", nothing, html! {})) }
+            None => { (empty(icon, title, text, action)) }
         }
     }
 }

@@ -1,18 +1,13 @@
 //! What a search finds, by kind.
 
-use maud::{Markup, html};
-use svc_core::accounts::tenants::Tenant;
 use svc_core::error::Error;
 use svc_core::find::{self, Hit, MAX_HITS, SearchResults};
-use svc_core::resources::RecordKind;
 
-use crate::dashboard::components::{empty, heading, section};
-use crate::dashboard::context::Context;
-use crate::dashboard::layout;
-use crate::dashboard::page_response::{PageError, PageResponse};
+use crate::dashboard::pages::kinds;
+use crate::dashboard::prelude::*;
 
 /// Lists what was found. What is found alone is shown at once.
-pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let typed = cx.query.text("q");
     let found = match find::parse(typed) {
         Ok(text) => cx.svc.account(tenant.id).find(text).await?,
@@ -20,7 +15,7 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
         Err(error) => return Err(error.into()),
     };
     if let ([only], true) = (&found.data[..], found.is_complete) {
-        return Ok(PageResponse::see_other(&cx.url(&path(only))));
+        return Ok(cx.see_other(&path(only)));
     }
     let about = "Names, email addresses, phone numbers, companies, suburbs, numbers, and the beginnings of ids.";
     let content = html! {
@@ -32,9 +27,9 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
             (empty("find", "Nothing found", "Type at least three characters of a name, an email address or a number, or a whole \
                 one.", html! {}))
         }
-        @for (kind, title) in KINDS {
-            @let hits: Vec<&Hit> = found.data.iter().filter(|hit| hit.kind == kind).collect();
-            @if !hits.is_empty() { (section(title, list(cx, &hits))) }
+        @for kind in kinds::ALL {
+            @let hits: Vec<&Hit> = found.data.iter().filter(|hit| hit.kind == kind.records).collect();
+            @if !hits.is_empty() { (section(kind.title, list(cx, &hits))) }
         }
         @if found.data.len() >= MAX_HITS {
             p.soft { "These are the first " (MAX_HITS) ". Type more to find others." }
@@ -42,14 +37,6 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
     };
     Ok(layout::page(cx, Some(tenant), "Search", &content))
 }
-
-const KINDS: [(RecordKind, &str); 5] = [
-    (RecordKind::Contact, "Contacts"),
-    (RecordKind::Invoice, "Invoices"),
-    (RecordKind::Quote, "Quotes"),
-    (RecordKind::Booking, "Bookings"),
-    (RecordKind::Job, "Jobs"),
-];
 
 fn list(cx: &Context<'_>, hits: &[&Hit]) -> Markup {
     html! {
@@ -63,5 +50,5 @@ fn list(cx: &Context<'_>, hits: &[&Hit]) -> Markup {
 
 /// Returns the path of the page of a record.
 fn path(hit: &Hit) -> String {
-    format!("/{}s/{}", hit.kind, hit.id)
+    format!("/{}/{}", hit.kind.collection(), hit.id)
 }

@@ -3,21 +3,12 @@
 use std::time::Duration;
 
 use http::StatusCode;
-use maud::{Markup, html};
 use svc_core::accounts::keys::{self, ApiKey, KeyCreate, KeyId, NewKey, Scope};
-use svc_core::accounts::sessions::Role;
-use svc_core::accounts::tenants::Tenant;
 use svc_core::values::is_one_line;
 
-use super::made::{self, Made, key_field};
-use super::record_forms::refusal;
-use crate::dashboard::components::{
-    Errors, FormState, Tone, badge, chosen_overlap, confirmed, copyable, csrf, distance, empty, heading,
-    overlap_choice, table, time, time_or,
-};
-use crate::dashboard::context::{Context, Form};
-use crate::dashboard::layout;
-use crate::dashboard::page_response::{PageError, PageResponse};
+use super::new_secrets::{NewSecrets, STORED, SecretsPage, text_of};
+
+use crate::dashboard::prelude::*;
 
 /// The number of keys on a page.
 const PAGE: usize = 100;
@@ -29,7 +20,7 @@ const EXPIRIES: [(&str, &str); 5] =
     [("", "Never"), ("30", "30 days"), ("90", "90 days"), ("180", "180 days"), ("365", "1 year")];
 
 /// Lists the keys.
-pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let mut keys = cx.svc.account(tenant.id).keys().list().await?;
     keys.reverse();
     if let Some(before) = cx.query.given("before").and_then(|id| id.parse::<KeyId>().ok()) {
@@ -39,7 +30,7 @@ pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Res
     keys.truncate(PAGE);
     let may_change = cx.may(Role::Owner);
     let create = html! {
-        @if cx.may(Role::Developer) && cx.dashboard.reference.is_some() {
+        @if cx.may(Role::Developer) && cx.site.reference.is_some() {
             a.button href=(cx.url("/reference")) { "Try the API" }
         }
         @if may_change {
@@ -57,10 +48,9 @@ pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Res
                 @for key in &keys { (row(cx, tenant, key, may_change)) }
             }))
             @if let Some(last) = keys.last().filter(|_| has_older) {
-                nav.pages aria-label="Pages of the keys" {
-                    span {}
+                (page_links("Pages of the keys", None, html! {
                     a.button href=(cx.url(&format!("/keys?before={}", last.id))) { "Older" }
-                }
+                }))
             }
         }
     };
@@ -77,8 +67,7 @@ fn row(cx: &Context<'_>, tenant: &Tenant, key: &ApiKey, may_change: bool) -> Mar
     };
     let path = |action| format!("/keys/{}/{action}", key.id);
     let name = key.name.as_deref().unwrap_or(key.prefix.as_str());
-    let used =
-        key.last_used_at.map_or_else(|| "never used".to_owned(), |at| format!("last used {}", distance(cx.now, at)));
+    let used = last_used(cx.now, key.last_used_at);
     html! {
         tr id={ "key-" (key.id) } {
             th scope="row" {
@@ -98,7 +87,7 @@ fn row(cx: &Context<'_>, tenant: &Tenant, key: &ApiKey, may_change: bool) -> Mar
                     div.actions {
                         (confirmed(cx, "Rotate", &format!("A new key takes the place of {name}, {used}, with the same name and scopes. \
                             The old one stays valid meanwhile for:"), &path("rotate"),
-                            html! { (key_field(cx)) (overlap_choice("How long the old key stays valid")) },
+                            overlap_choice("How long the old key stays valid"),
                             "Create new key"))
                         (confirmed(cx, "Revoke", &format!("Requests with {name}, {used}, are refused at once. This cannot be undone."),
                             &path("revoke"), html! {}, &format!("Revoke {name}")))
@@ -110,28 +99,21 @@ fn row(cx: &Context<'_>, tenant: &Tenant, key: &ApiKey, may_change: bool) -> Mar
 }
 
 /// Shows the form of a new key.
-pub(in crate::dashboard) async fn new(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    let state = FormState { values: &Form::of(b"scopes=write"), errors: &Errors::default() };
-    Ok(form(cx, tenant, &state))
+pub(crate) async fn new(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+    Ok(form(cx, tenant, &FormState::new(&Form::of(b"scopes=write"))))
 }
 
 fn form(cx: &Context<'_>, tenant: &Tenant, state: &FormState<'_>) -> PageResponse {
     let content = html! {
         (heading("Create an API key", "", html! {}))
-        form.card.fields method="post" action=(cx.url("/keys/new")) {
-            (csrf(cx))
-            (key_field(cx))
+        (edit_form(cx, state.values, EditForm { path: "/keys/new", top: html! {}, version: "", fields: html! {
             (state.text("name", "Name", "What the key is for, such as the program that uses it. You can leave it empty."))
             (state.choice("scopes", "Scopes", "A key that only reads cannot change anything.",
                 &[("write", "Read and write"), ("read", "Read only")]))
             (state.choice("expires", "Expires", "Requests are refused from then on.", &EXPIRIES))
             (state.checkbox("signed", "Require signed writes", "The key gets a signing secret, with which the program signs each \
                 POST, PATCH and DELETE. A stolen key alone then changes nothing."))
-            div.actions {
-                button.primary type="submit" { "Create key" }
-                a.button href=(cx.url("/keys")) { "Cancel" }
-            }
-        }
+        }, action: "Create key", others: html! { a.button href=(cx.url("/keys")) { "Cancel" } } }))
     };
     layout::page(cx, Some(tenant), "Create an API key", &content)
 }
@@ -164,16 +146,11 @@ fn read(form: &Form) -> Result<KeyCreate, Errors> {
 }
 
 /// Creates a key and shows its text.
-pub(in crate::dashboard) async fn create(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn create(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     match read(&cx.form) {
         Ok(input) => {
-            let sent = (tenant.id, made::sent(cx)?, input);
-            let new = cx.svc.store().write("dashboard.create_key", sent, async |tx, (tenant, form, input)| {
-                if let Some(made) = made::before(tx, *tenant, form.as_ref()).await? {
-                    return Ok(made);
-                }
-                let new = keys::create(tx, *tenant, input.clone()).await?;
-                made::remember(tx, *tenant, form.as_ref(), new_key_of(&new)).await
+            let new = submit(cx, tenant.id, "dashboard.create_key", input, async |tx, form| {
+                Ok(secrets_of(&keys::create(tx, form.tenant, form.input.clone()).await?))
             });
             Ok(created(cx, tenant, &new.await.map_err(refusal)?))
         }
@@ -184,50 +161,36 @@ pub(in crate::dashboard) async fn create(cx: &Context<'_>, tenant: &Tenant) -> R
     }
 }
 
-fn new_key_of(new: &NewKey) -> Made {
-    Made {
-        secret: made::shown(Some(&new.text)),
-        signing_secret: made::shown(new.key.signing_secret.as_ref()),
-        ..Made::of(new.key.id.uuid())
+fn secrets_of(new: &NewKey) -> NewSecrets {
+    NewSecrets {
+        id: new.key.id.uuid(),
+        secret: text_of(Some(&new.text)),
+        signing_secret: text_of(new.key.signing_secret.as_ref()),
+        ..NewSecrets::default()
     }
 }
 
-/// Shows a new key. Its text is part of this response alone.
-fn created(cx: &Context<'_>, tenant: &Tenant, new: &Made) -> PageResponse {
-    let text = new.secret.as_deref().unwrap_or_default();
-    let example = format!("curl '{}/api/v1/contacts' -H 'Authorization: Bearer {text}'", cx.address());
-    let content = html! {
-        (heading("Key created", "Copy it now and store it where your program reads it. It will not be shown again.", html! {}))
-        div.card.fields {
-            (copyable("key", "API key", text))
-            @if let Some(secret) = &new.signing_secret {
-                (copyable("signing-secret", "Signing secret", secret))
-            }
-            p.hint { "Try it:" }
-            pre { code { (example) } }
-            div.actions { a.button.primary href=(cx.url("/keys")) { "I have stored it" } }
-        }
+/// Shows a new key.
+fn created(cx: &Context<'_>, tenant: &Tenant, new: &NewSecrets) -> PageResponse {
+    let key = new.secret.as_deref();
+    let page = SecretsPage {
+        title: "Key created",
+        about: "Copy it now and store it where your program reads it. It will not be shown again.",
+        texts: &[("key", "API key", key), ("signing-secret", "Signing secret", new.signing_secret.as_deref())],
+        example: key,
+        next: "/keys",
     };
-    layout::page(cx, Some(tenant), "Key created", &content)
+    page.respond(cx, tenant, STORED)
 }
 
 /// Replaces a key, which stays valid for a while.
-pub(in crate::dashboard) async fn rotate(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn rotate(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let overlap = chosen_overlap(&cx.form, "Choose how long the old key stays valid.")?;
-    let sent = (tenant.id, made::sent(cx)?, cx.id::<KeyId>()?, overlap);
-    let new = cx.svc.store().write("dashboard.rotate_key", sent, async |tx, (tenant, form, id, overlap)| {
-        if let Some(made) = made::before(tx, *tenant, form.as_ref()).await? {
-            return Ok(made);
-        }
-        keys::get_of(tx, *tenant, *id).await?;
-        let new = keys::rotate(tx, *id, *overlap).await?;
-        made::remember(tx, *tenant, form.as_ref(), new_key_of(&new)).await
+    let input = (cx.id::<KeyId>()?, overlap);
+    let new = submit(cx, tenant.id, "dashboard.rotate_key", input, async |tx, form| {
+        let (id, overlap) = form.input;
+        keys::get_of(tx, form.tenant, id).await?;
+        Ok(secrets_of(&keys::rotate(tx, id, overlap).await?))
     });
     Ok(created(cx, tenant, &new.await.map_err(refusal)?))
-}
-
-/// Revokes a key.
-pub(in crate::dashboard) async fn revoke(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    cx.svc.account(tenant.id).keys().revoke(cx.id::<KeyId>()?).await?;
-    Ok(PageResponse::see_other(&cx.url("/keys?notice=key-revoked")))
 }

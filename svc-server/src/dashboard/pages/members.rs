@@ -1,21 +1,11 @@
 //! The members of an account: a part of its settings, which owners see. And the page on which a person who is a member of
 //! several accounts chooses one.
 
-use http::StatusCode;
-use maud::{Markup, html};
-use svc_core::accounts::members::{Member, MemberId};
-use svc_core::accounts::sessions::Role;
-use svc_core::accounts::tenants::Tenant;
-use svc_core::error::Error;
+use svc_core::accounts::members::Member;
+use svc_core::platform::operations::{REMOVE_MEMBER, UPDATE_MEMBER};
 use svc_core::values::{Email, TenantId};
 
-use super::settings;
-use crate::dashboard::components::{
-    Errors, FormState, Tone, badge, confirmed, csrf, empty, heading, section, table, time,
-};
-use crate::dashboard::context::{Context, Form};
-use crate::dashboard::layout;
-use crate::dashboard::page_response::{PageError, PageResponse};
+use crate::dashboard::prelude::*;
 
 const ROLES: [(&str, &str); 3] = [
     ("viewer", "Viewer: sees everything except secrets"),
@@ -31,7 +21,7 @@ pub(super) fn card(cx: &Context<'_>, tenant: &Tenant, members: &[Member], state:
                 h2 { "Members" }
                 p.soft {
                     "Who may sign in to this account with an email address. A change holds from the person's next request on."
-                    @if cx.dashboard.provider_host().is_none() {
+                    @if cx.site.provider_host().is_none() {
                         " This server has no identity provider, so people sign in with links until its operator names one."
                     }
                 }
@@ -44,7 +34,7 @@ pub(super) fn card(cx: &Context<'_>, tenant: &Tenant, members: &[Member], state:
                 }))
             }
             form.fields method="post" action=(cx.url("/settings/members")) {
-                (csrf(cx))
+                (hidden(cx, state.values, ""))
                 (state.text("email", "Email address", "The one that the person signs in with."))
                 (state.choice("role", "Role", "", &ROLES))
                 div.actions { button type="submit" { "Add member" } }
@@ -85,44 +75,25 @@ pub(super) fn new() -> Form {
     Form::from_fields(vec![("role", Role::Viewer.as_str().to_owned())])
 }
 
-/// Adds a member.
-pub(in crate::dashboard) async fn add(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    let mut errors = Errors::default();
-    let email = Email::parse(cx.form.text("email")).map_err(|issue| format!("The email address {issue}."));
-    let email = errors.take("email", email);
-    let role = errors.take("role", Role::from_text(cx.form.text("role")).ok_or("Choose one of the roles."));
-    if let (Some(email), Some(role)) = (email, role) {
-        match cx.svc.account(tenant.id).members().add(email, role).await {
-            Err(Error::NotAllowed(reason)) => errors.add("email", reason),
-            added => {
-                added?;
-                return Ok(PageResponse::see_other(&cx.url("/settings?notice=member-added")));
-            }
-        }
-    }
-    let state = FormState { values: &cx.form, errors: &errors };
-    Ok(settings::with_new_member(cx, tenant, &state).await?.status(StatusCode::UNPROCESSABLE_ENTITY))
-}
-
 /// Changes the role of a member.
-pub(in crate::dashboard) async fn set_role(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    let id = cx.id::<MemberId>()?;
+pub(crate) async fn set_role(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let role = Role::from_text(cx.form.text("role"));
     let role = role.ok_or_else(|| PageError::Invalid("Choose one of the roles.".to_owned()))?;
-    cx.svc.account(tenant.id).members().set_role(id, role).await?;
-    cx.dashboard.check_sessions();
-    Ok(PageResponse::see_other(&cx.url("/settings?notice=member-changed")))
+    let body = format!("{{\"role\":\"{role}\"}}");
+    let response = change(cx, tenant.id, &UPDATE_MEMBER, &body, "/settings?notice=member-changed").await?;
+    cx.site.check_sessions();
+    Ok(response)
 }
 
 /// Removes a member.
-pub(in crate::dashboard) async fn remove(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    cx.svc.account(tenant.id).members().remove(cx.id::<MemberId>()?).await?;
-    cx.dashboard.check_sessions();
-    Ok(PageResponse::see_other(&cx.url("/settings?notice=member-removed")))
+pub(crate) async fn remove(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+    let response = change(cx, tenant.id, &REMOVE_MEMBER, "", "/settings?notice=member-removed").await?;
+    cx.site.check_sessions();
+    Ok(response)
 }
 
 /// Shows the accounts that the person is a member of.
-pub(in crate::dashboard) async fn accounts(cx: &Context<'_>, email: &Email) -> Result<PageResponse, PageError> {
+pub(crate) async fn accounts(cx: &Context<'_>, email: &Email) -> Result<PageResponse, PageError> {
     let accounts = cx.svc.dashboard().accounts_of(email.clone()).await?;
     let content = html! {
         (heading("Your accounts", "", html! {}))
@@ -155,8 +126,8 @@ pub(in crate::dashboard) async fn accounts(cx: &Context<'_>, email: &Email) -> R
 }
 
 /// Shows another account that the person is a member of.
-pub(in crate::dashboard) async fn choose(cx: &Context<'_>, _: &Email) -> Result<PageResponse, PageError> {
+pub(crate) async fn choose(cx: &Context<'_>, _: &Email) -> Result<PageResponse, PageError> {
     cx.svc.dashboard().choose_account(cx.session.id, cx.id::<TenantId>()?).await?;
-    cx.dashboard.check_sessions();
-    Ok(PageResponse::see_other(&cx.url("/")))
+    cx.site.check_sessions();
+    Ok(cx.see_other("/"))
 }

@@ -1,9 +1,6 @@
 //! The first page of an account: how deliveries go, and what to do first.
 
-use maud::{Markup, html};
 use svc_core::accounts::keys::ApiKey;
-use svc_core::accounts::sessions::Role;
-use svc_core::accounts::tenants::Tenant;
 use svc_core::store::DeliveryFilter;
 use svc_core::webhooks::deliveries::DeliveryStatus;
 use svc_core::webhooks::statistics::HourOfAttempts;
@@ -11,10 +8,7 @@ use svc_core::webhooks::subscriptions::WebhookSubscription;
 
 use super::{deliveries, webhooks};
 use crate::dashboard::chart::bars;
-use crate::dashboard::components::{Tone, badge, empty, heading, icon, linked_figure, number, section, table, time_or};
-use crate::dashboard::context::Context;
-use crate::dashboard::layout;
-use crate::dashboard::page_response::{PageError, PageResponse};
+use crate::dashboard::prelude::*;
 
 /// The number of deliveries up to which those that failed or are held are counted.
 const MAX_COUNTED: u32 = 100;
@@ -22,7 +16,7 @@ const MAX_COUNTED: u32 = 100;
 const MAX_KEYS: usize = 8;
 
 /// Shows the overview.
-pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let account = cx.svc.account(tenant.id);
     let hours = account.deliveries().attempts_by_hour(None).await?;
     let day = webhooks::sum(&hours);
@@ -85,7 +79,7 @@ struct Usage<'k> {
 fn usage<'k>(cx: &Context<'_>, tenant: &Tenant, keys: &'k [ApiKey]) -> Vec<Usage<'k>> {
     let works = |key: &&ApiKey| key.revoked_at.is_none() && key.expires_at.is_none_or(|at| at > cx.now);
     let usage = |key: &'k ApiKey| {
-        let (used, limit) = cx.dashboard.kernel.limits.usage(key.id, &tenant.limits, cx.now)?;
+        let (used, limit) = cx.site.kernel.limits.usage(key.id, &tenant.limits, cx.now)?;
         Some(Usage { key, used, limit })
     };
     let mut usage: Vec<Usage<'k>> = keys.iter().filter(works).filter_map(usage).collect();

@@ -3,30 +3,28 @@
 use http::StatusCode;
 use http::header::ORIGIN;
 use http::request::Parts;
-use maud::html;
 use svc_core::error::Error;
 
 use super::sign_in;
-use crate::dashboard::context::Form;
 use crate::dashboard::oidc::{Attempt, Provider, Refusal};
-use crate::dashboard::page_response::{PageError, PageResponse};
-use crate::dashboard::{Dashboard, layout};
+use crate::dashboard::prelude::*;
+use crate::dashboard::site::Site;
 use crate::kernel::origin::Origin;
 
 /// Sends the browser to the provider.
-pub(in crate::dashboard) async fn start(dashboard: &Dashboard, parts: &Parts) -> Result<PageResponse, PageError> {
-    let provider = dashboard.provider.as_ref().ok_or(PageError::NotFound)?;
+pub(crate) async fn start(site: &Site, parts: &Parts) -> Result<PageResponse, PageError> {
+    let provider = site.provider.as_ref().ok_or(PageError::NotFound)?;
     let origin = parts.headers.get(ORIGIN).and_then(|origin| origin.to_str().ok()?.parse::<Origin>().ok());
     let origin =
         origin.ok_or_else(|| PageError::Invalid("The browser did not say from which address it came.".to_owned()))?;
-    let env = dashboard.svc.store().env();
+    let env = site.svc.store().env();
     let attempt = Attempt::new(env, origin);
     let url = provider.sign_in_url(&attempt, env.now()).await.map_err(|refusal| failure(provider, &refusal))?;
     let content = html! {
         p { "You go on to " b { (provider.host()) } " to sign in." }
         p { a.button href=(url) { "Continue" } }
     };
-    let response = PageResponse::page(layout::card(dashboard, "Sign in", &content)).go_on_to(&url);
+    let response = PageResponse::page(layout::card(site, "Sign in", &content)).go_on_to(&url);
     Ok(match attempt.cookie() {
         Some(cookie) => response.cookie(cookie),
         None => response,
@@ -34,23 +32,23 @@ pub(in crate::dashboard) async fn start(dashboard: &Dashboard, parts: &Parts) ->
 }
 
 /// Takes the answer of the provider, which comes once.
-pub(in crate::dashboard) async fn callback(dashboard: &Dashboard, parts: &Parts) -> Result<PageResponse, PageError> {
-    let provider = dashboard.provider.as_ref().ok_or(PageError::NotFound)?;
-    let response = match sign_in(dashboard, provider, parts).await {
+pub(crate) async fn callback(site: &Site, parts: &Parts) -> Result<PageResponse, PageError> {
+    let provider = site.provider.as_ref().ok_or(PageError::NotFound)?;
+    let response = match sign_in(site, provider, parts).await {
         Err(internal @ PageError::Internal(_)) => return Err(internal),
-        result => result.unwrap_or_else(|error| error.response(dashboard)),
+        result => result.unwrap_or_else(|error| layout::error_page(site, &error)),
     };
     Ok(Attempt::forgotten().into_iter().fold(response, PageResponse::cookie))
 }
 
-async fn sign_in(dashboard: &Dashboard, provider: &Provider, parts: &Parts) -> Result<PageResponse, PageError> {
+async fn sign_in(site: &Site, provider: &Provider, parts: &Parts) -> Result<PageResponse, PageError> {
     let query = Form::of(parts.uri.query().unwrap_or_default().as_bytes());
     let Some(attempt) = Attempt::answered(parts, query.text("state")) else {
         let reason = "Signing in was begun in another browser or more than ten minutes ago, or this page was opened twice. \
             Begin again.";
         return Err(PageError::NotSignedIn(StatusCode::BAD_REQUEST, reason.to_owned()));
     };
-    let now = dashboard.svc.store().env().now();
+    let now = site.svc.store().env().now();
     let checked = provider.check_issuer(query.given("iss"), now).await;
     checked.map_err(|refusal| failure(provider, &refusal))?;
     if let Some(error) = query.given("error") {
@@ -65,11 +63,11 @@ async fn sign_in(dashboard: &Dashboard, provider: &Provider, parts: &Parts) -> R
     let is_secure = attempt.is_secure();
     let verified = provider.verified_email(attempt, query.text("code"), now).await;
     let email = verified.map_err(|refusal| failure(provider, &refusal))?;
-    let new = match dashboard.svc.dashboard().sign_in_member(email).await {
+    let new = match site.svc.dashboard().sign_in_member(email).await {
         Err(Error::NotAllowed(reason)) => return Err(PageError::NotSignedIn(StatusCode::FORBIDDEN, reason)),
         result => result?,
     };
-    Ok(sign_in::signed_in(dashboard, parts, &new, is_secure))
+    Ok(sign_in::signed_in(site, parts, &new, is_secure))
 }
 
 /// Logs why the provider did not sign a person in, and returns the page that says what to do.

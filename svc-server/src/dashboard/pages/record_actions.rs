@@ -1,31 +1,25 @@
 //! What can be done with a record beside editing it: the steps of an invoice, what a customer decides about a quote, and
 //! deleting and erasing a contact. A page shows the buttons that the record allows.
 
-use std::str::FromStr;
-
-use maud::{Markup, html};
-use svc_core::accounts::tenants::Tenant;
-use svc_core::personal::ErasureCreate;
+use svc_core::operation::AnyOperation;
+use svc_core::personal::{self, ErasureCreate};
 use svc_core::prelude::*;
+use svc_core::resources::RecordKind;
 use svc_core::resources::invoices::InvoiceStep;
+use svc_core::store::Repository;
 use svc_core::values::Amount;
 use uuid::Uuid;
 
-use super::record_forms::{KEY, VERSION, amount, make, new_key, refusal};
-use super::records::RecordKind;
-use crate::dashboard::components::{confirmed, csrf, post_button};
+use super::kinds::{BOOKINGS, INVOICES, JOBS, Kind, QUOTES};
+use super::record_forms::amount;
 use crate::dashboard::contact_file;
-use crate::dashboard::context::Context;
-use crate::dashboard::page_response::{PageError, PageResponse};
-
-pub(in crate::dashboard) use super::record_forms::Change;
+use crate::dashboard::prelude::*;
 
 /// Returns the button for a new record, for the heading of a list. Nothing for people who may not create one.
-pub(super) fn new_button(cx: &Context<'_>, collection: &str) -> Markup {
-    let kind = RecordKind::of_collection(collection).filter(|_| cx.may(Role::Developer));
+pub(super) fn new_button(cx: &Context<'_>, kind: &Kind) -> Markup {
     html! {
-        @if let Some(kind) = kind {
-            a.button.primary href=(cx.url(&format!("/{collection}/new"))) { "New " (kind.one()) }
+        @if cx.may(Role::Developer) {
+            a.button.primary href=(cx.url(&kind.path("new"))) { "New " (kind.one) }
         }
     }
 }
@@ -35,13 +29,13 @@ pub(super) fn new_button(cx: &Context<'_>, collection: &str) -> Markup {
 /// # Errors
 ///
 /// [`Error::NotFound`] and [`Error::Store`].
-pub(super) async fn buttons(cx: &Context<'_>, tenant: &Tenant, collection: &str, id: Uuid) -> Result<Markup, Error> {
-    let Some(kind) = RecordKind::of_collection(collection).filter(|_| cx.may(Role::Developer)) else {
+pub(super) async fn buttons(cx: &Context<'_>, tenant: &Tenant, kind: &Kind, id: Uuid) -> Result<Markup, Error> {
+    if !cx.may(Role::Developer) {
         return Ok(html! {});
-    };
+    }
     let account = cx.svc.account(tenant.id);
-    let edit = html! { a.button href=(cx.url(&format!("/{collection}/{id}/edit"))) { "Edit" } };
-    Ok(match kind {
+    let edit = html! { a.button href=(cx.url(&format!("{}/edit", kind.path(id)))) { "Edit" } };
+    Ok(match kind.records {
         RecordKind::Contact => contact_buttons(cx, &account.contacts().get(id.into()).await?, &edit),
         RecordKind::Invoice => {
             let invoice = account.invoices().get(id.into()).await?;
@@ -67,28 +61,19 @@ async fn customer(account: Account<'_>, id: Option<ContactId>) -> Result<Option<
     }
 }
 
-/// Returns the hidden fields of a form that changes a record: its key, and the version that the page shows.
-fn hidden(cx: &Context<'_>, updated_at: Timestamp) -> Markup {
-    html! {
-        input type="hidden" name=(KEY) value=(new_key(cx));
-        input type="hidden" name=(VERSION) value=(updated_at);
-    }
-}
-
 fn contact_buttons(cx: &Context<'_>, contact: &Contact, edit: &Markup) -> Markup {
     let id = contact.id;
-    let kinds = [RecordKind::Invoice, RecordKind::Quote, RecordKind::Booking, RecordKind::Job];
     let question = format!(
         "Delete {}? Its invoices, quotes, bookings and jobs stay. It cannot be undone.",
         contact.display_name()
     );
     html! {
         (edit)
-        @for kind in kinds {
-            a.button href=(cx.url(&format!("/{}/new?contact={id}", kind.collection()))) { "New " (kind.one()) }
+        @for kind in [&INVOICES, &QUOTES, &BOOKINGS, &JOBS] {
+            a.button href=(cx.url(&kind.path(format!("new?contact={id}")))) { "New " (kind.one) }
         }
         a.button href=(cx.url(&format!("/contacts/{id}/data"))) download { "All data" }
-        (confirmed(cx, "Delete", &question, &format!("/contacts/{id}/delete"), hidden(cx, contact.updated_at), "Delete"))
+        (confirmed(cx, "Delete", &question, &format!("/contacts/{id}/delete"), version_field(contact.updated_at), "Delete"))
         @if cx.may(Role::Owner) { (erase_form(cx, contact)) }
     }
 }
@@ -107,28 +92,40 @@ fn erase_form(cx: &Context<'_>, contact: &Contact) -> Markup {
                 aria-describedby="about-reason";
             div.soft id="about-reason" { "The audit log keeps it. Name nobody in it." }
         }
+        (version_field(contact.updated_at))
     };
     confirmed(cx, "Erase", &question, &format!("/contacts/{}/erase", contact.id), reason, "Erase for good")
 }
 
 /// Erases the contact in the path.
-pub(in crate::dashboard) async fn erase(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn erase(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let reason =
         cx.form.given("reason").ok_or_else(|| PageError::Invalid("Say why the contact is erased.".to_owned()))?;
     let reason = reason.parse().map_err(|issue| PageError::Invalid(format!("The reason {issue}.")))?;
-    cx.svc.account(tenant.id).contacts().erase(cx.id()?, ErasureCreate { reason }).await?;
-    Ok(PageResponse::see_other(&cx.url("/contacts?notice=contact-erased")))
+    let (id, erasure) = (cx.id()?, ErasureCreate { reason });
+    let input = (id, erasure.clone());
+    let is_complete = submit(cx, tenant.id, "svc.contacts.erase", input, async |tx, form| {
+        let (id, erasure) = &form.input;
+        let contact = Repository::<Contact>::get(tx, form.tenant, *id).await?.ok_or(Error::NotFound)?;
+        form.check_version(&contact.updated_at.to_string())?;
+        Ok(personal::erase(tx, form.tenant, *id, erasure).await?.is_complete)
+    });
+    // A form that is sent again goes on where an erasure broke off.
+    if !is_complete.await.map_err(refusal)? {
+        cx.svc.account(tenant.id).contacts().erase(id, erasure).await?;
+    }
+    Ok(cx.see_other("/contacts?notice=contact-erased"))
 }
 
 /// Returns all that is known of the contact in the path, as a file.
-pub(in crate::dashboard) async fn data(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn data(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let id: ContactId = cx.id()?;
     contact_file::respond(&cx.svc, tenant.id, id).await
 }
 
 fn invoice_buttons(cx: &Context<'_>, invoice: &Invoice, customer: Option<&str>, edit: &Markup) -> Markup {
     let path = |action: &str| format!("/invoices/{}/{action}", invoice.id);
-    let hidden = || hidden(cx, invoice.updated_at);
+    let version = || version_field(invoice.updated_at);
     let scale = invoice.currency.scale();
     let left = Amount::from_minor(invoice.total.minor() - invoice.amount_paid.minor(), scale);
     let shown = |amount: Amount| amount.in_currency(invoice.currency);
@@ -137,10 +134,10 @@ fn invoice_buttons(cx: &Context<'_>, invoice: &Invoice, customer: Option<&str>, 
     html! {
         @if invoice.allows(InvoiceStep::Update) { (edit) }
         @if invoice.allows(InvoiceStep::Send) {
-            (post_button(cx, &path("send"), "primary", hidden(), "Mark as sent"))
+            (post_button(cx, &path("send"), "primary", version(), "Mark as sent"))
         }
         @if invoice.allows(InvoiceStep::Resend) {
-            (post_button(cx, &path("resend"), "", hidden(), "Send again"))
+            (post_button(cx, &path("resend"), "", version(), "Send again"))
         }
         @if invoice.allows(InvoiceStep::Pay) {
             @let question = format!("{number}{of}: {} of {total} is left to pay.", shown(left));
@@ -153,7 +150,7 @@ fn invoice_buttons(cx: &Context<'_>, invoice: &Invoice, customer: Option<&str>, 
         }
         @if invoice.allows(InvoiceStep::Void) {
             @let question = format!("Void {number}, {total}{of}? It cannot be undone.");
-            (confirmed(cx, "Void", &question, &path("void"), hidden(), "Void"))
+            (confirmed(cx, "Void", &question, &path("void"), version(), "Void"))
         }
     }
 }
@@ -177,8 +174,7 @@ fn amount_form(
         details.confirm open[problem.is_some()] {
             summary.button { (label) }
             form method="post" action=(cx.url(path)) {
-                (csrf(cx))
-                (hidden(cx, invoice.updated_at))
+                (hidden(cx, &Form::default(), &invoice.updated_at.to_string()))
                 p { (question) }
                 div.field {
                     label for=(id) { "Amount in " (invoice.currency) }
@@ -200,30 +196,21 @@ fn quote_buttons(cx: &Context<'_>, quote: &Quote, customer: Option<&str>, edit: 
     html! {
         (edit)
         @if quote.awaits_decision() {
-            (confirmed(cx, "Accepted", &question("accepted"), &path("accept"), hidden(cx, quote.updated_at), "Record it"))
-            (confirmed(cx, "Declined", &question("declined"), &path("decline"), hidden(cx, quote.updated_at), "Record it"))
+            (confirmed(cx, "Accepted", &question("accepted"), &path("accept"), version_field(quote.updated_at), "Record it"))
+            (confirmed(cx, "Declined", &question("declined"), &path("decline"), version_field(quote.updated_at), "Record it"))
         }
     }
 }
 
-/// Makes a change of the record in the path.
-pub(in crate::dashboard) async fn run<I: FromStr>(
+/// Makes a change with an amount of the invoice in the path, and shows it.
+pub(crate) async fn change_with_amount(
     cx: &Context<'_>,
     tenant: &Tenant,
-    change: fn(I) -> Change,
+    operation: &'static dyn AnyOperation,
+    notice: &str,
 ) -> Result<PageResponse, PageError> {
-    let location = make(cx, tenant.id, change(cx.id()?), &[]).await.map_err(refusal)?;
-    Ok(PageResponse::see_other(&cx.url(&location)))
-}
-
-/// Makes a change with an amount of the invoice in the path.
-pub(in crate::dashboard) async fn run_with_amount(
-    cx: &Context<'_>,
-    tenant: &Tenant,
-    change: fn(InvoiceId, Decimal) -> Change,
-) -> Result<PageResponse, PageError> {
-    let id = cx.svc.account(tenant.id).invoices().get(cx.id()?).await?.id;
+    cx.svc.account(tenant.id).invoices().get(cx.id()?).await?;
     let amount = amount(cx.form.text("amount")).map_err(PageError::Invalid)?;
-    let location = make(cx, tenant.id, change(id, amount), &["amount"]).await.map_err(refusal)?;
-    Ok(PageResponse::see_other(&cx.url(&location)))
+    let (body, next) = (format!("{{\"amount\":{amount}}}"), format!("/invoices/{{id}}?notice={notice}"));
+    change(cx, tenant.id, operation, &body, &next).await
 }

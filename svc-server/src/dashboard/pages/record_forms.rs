@@ -1,143 +1,104 @@
 //! The forms that create and edit records. What is typed becomes the JSON that the API takes, is parsed as there, and goes
 //! through the facade: so rules, events and errors are those of the API.
 
-mod changes;
 mod contact;
-mod fields;
 mod input;
 
 use http::StatusCode;
-use maud::{Markup, html};
-use svc_core::accounts::tenants::Tenant;
-use svc_core::error::FieldCode;
+use serde_json::Value;
+use svc_core::error::{FieldCode, Violations};
 use svc_core::prelude::*;
 use uuid::Uuid;
 
-pub(in crate::dashboard) use self::changes::Change;
-pub(super) use self::changes::{KEY, VERSION, make, new_key, once, refusal, submission};
-use self::fields::{Control, Field, FormOf};
+use self::input::Body;
 pub(super) use self::input::amount;
-use crate::dashboard::components::{Errors, FormState, capitalized, csrf, heading};
-use crate::dashboard::context::{Context, Form};
-use crate::dashboard::layout;
-use crate::dashboard::page_response::{PageError, PageResponse};
-use crate::dashboard::pages::records::{self, RecordKind};
+use crate::dashboard::pages::kinds::{Control, Field, FormPurpose, Kind};
+use crate::dashboard::pages::records;
+use crate::dashboard::prelude::*;
 
 /// What a form is about.
 struct Subject {
-    kind: RecordKind,
+    kind: &'static Kind,
     /// The record that is edited, and what people call it. `None` for a new one.
     edited: Option<(Uuid, String)>,
 }
 
 impl Subject {
     fn fields(&self) -> impl Iterator<Item = &'static Field> {
-        self.kind.fields(if self.edited.is_some() { FormOf::Edited } else { FormOf::New })
+        self.kind.fields(if self.edited.is_some() { FormPurpose::Edited } else { FormPurpose::New })
     }
 
     /// Returns the path of the form.
     fn path(&self) -> String {
         match &self.edited {
-            Some((id, _)) => format!("/{}/{id}/edit", self.kind.collection()),
-            None => format!("/{}/new", self.kind.collection()),
+            Some((id, _)) => self.kind.path(format!("{id}/edit")),
+            None => self.kind.path("new"),
         }
     }
 }
 
-/// A form as it is shown.
-struct Shown<'a> {
-    subject: &'a Subject,
-    key: &'a str,
-    version: &'a str,
-    state: FormState<'a>,
-    /// What is wrong with the form as a whole.
-    problem: Option<Markup>,
-}
-
 /// Shows the form of a new record. `?contact=ID` in the address fills its contact in.
-pub(in crate::dashboard) async fn new(
-    cx: &Context<'_>,
-    tenant: &Tenant,
-    kind: RecordKind,
-) -> Result<PageResponse, PageError> {
+pub(crate) async fn new(cx: &Context<'_>, tenant: &Tenant, kind: &'static Kind) -> Result<PageResponse, PageError> {
     let contact = match cx.query.given("contact") {
         Some(id) => contact::shown(cx, tenant, id).await?,
         None => String::new(),
     };
     let currency = tenant.currency.to_string();
     let values = vec![("contact_id", contact), ("currency", currency), ("status", JobStatus::Quoted.to_string())];
-    let (values, errors, key) = (Form::from_fields(values), Errors::default(), new_key(cx));
-    let state = FormState { values: &values, errors: &errors };
-    let subject = Subject { kind, edited: None };
-    Ok(page(cx, tenant, &Shown { subject: &subject, key: &key, version: "", state, problem: None }))
+    let values = Form::from_fields(values);
+    let state = FormState::new(&values);
+    Ok(page(cx, tenant, &Subject { kind, edited: None }, "", &state, None))
 }
 
 /// Creates a record.
-pub(in crate::dashboard) async fn create(
-    cx: &Context<'_>,
-    tenant: &Tenant,
-    kind: RecordKind,
-) -> Result<PageResponse, PageError> {
+pub(crate) async fn create(cx: &Context<'_>, tenant: &Tenant, kind: &'static Kind) -> Result<PageResponse, PageError> {
     let body = input::read(cx, tenant, kind, None).await?;
-    let parsed = Change::create(kind, &body.json());
-    save(cx, tenant, &Subject { kind, edited: None }, parsed, body.errors).await
+    save(cx, tenant, &Subject { kind, edited: None }, body).await
 }
 
 /// Shows the form of a record that is edited.
-pub(in crate::dashboard) async fn edit(
-    cx: &Context<'_>,
-    tenant: &Tenant,
-    kind: RecordKind,
-) -> Result<PageResponse, PageError> {
+pub(crate) async fn edit(cx: &Context<'_>, tenant: &Tenant, kind: &'static Kind) -> Result<PageResponse, PageError> {
     let id = cx.id()?;
-    let record = changes::read(cx.svc.account(tenant.id), kind, id).await?;
+    let record = records::get(cx.svc.account(tenant.id), kind, id).await?;
     let values = input::shown(cx, tenant, kind, &record).await?;
-    let (errors, key) = (Errors::default(), new_key(cx));
-    let state = FormState { values: &values, errors: &errors };
-    let (subject, version) = (
-        Subject { kind, edited: Some((id, records::short(&records::name(kind.kind(), &record)))) },
-        changes::version(&record),
-    );
-    Ok(page(cx, tenant, &Shown { subject: &subject, key: &key, version, state, problem: None }))
+    let state = FormState::new(&values);
+    let version = record.get("updated_at").and_then(Value::as_str).unwrap_or_default();
+    let subject = Subject { kind, edited: Some((id, records::short(&records::name(kind, &record)))) };
+    Ok(page(cx, tenant, &subject, version, &state, None))
 }
 
 /// Saves a record that was edited.
-pub(in crate::dashboard) async fn update(
-    cx: &Context<'_>,
-    tenant: &Tenant,
-    kind: RecordKind,
-) -> Result<PageResponse, PageError> {
+pub(crate) async fn update(cx: &Context<'_>, tenant: &Tenant, kind: &'static Kind) -> Result<PageResponse, PageError> {
     let id = cx.id()?;
-    let record = changes::read(cx.svc.account(tenant.id), kind, id).await?;
+    let record = records::get(cx.svc.account(tenant.id), kind, id).await?;
     let shown = input::shown(cx, tenant, kind, &record).await?;
     let body = input::read(cx, tenant, kind, Some(&shown)).await?;
     if body.is_empty() {
-        return Ok(PageResponse::see_other(&cx.url(&format!("/{}/{id}?notice=saved", kind.collection()))));
+        return Ok(saved(cx, kind, id, "saved"));
     }
-    let parsed = Change::update(kind, id, &body.json());
-    let subject = Subject { kind, edited: Some((id, records::short(&records::name(kind.kind(), &record)))) };
-    save(cx, tenant, &subject, parsed, body.errors).await
+    let subject = Subject { kind, edited: Some((id, records::short(&records::name(kind, &record)))) };
+    save(cx, tenant, &subject, body).await
+}
+
+fn saved(cx: &Context<'_>, kind: &Kind, id: Uuid, notice: &str) -> PageResponse {
+    cx.see_other(&format!("{}?notice={notice}", kind.path(id)))
 }
 
 /// Makes a change that could be read, or shows the form again with what is wrong.
-async fn save(
-    cx: &Context<'_>,
-    tenant: &Tenant,
-    subject: &Subject,
-    parsed: Result<Change, Error>,
-    mut errors: Errors,
-) -> Result<PageResponse, PageError> {
-    let fields: Vec<&Field> = subject.fields().collect();
-    let names: Vec<&str> =
-        fields.iter().flat_map(|field| [field.name, field.offset]).filter(|name| !name.is_empty()).collect();
-    let made = match parsed {
-        Ok(change) if errors.is_empty() => make(cx, tenant.id, change, &names).await,
+async fn save(cx: &Context<'_>, tenant: &Tenant, subject: &Subject, body: Body) -> Result<PageResponse, PageError> {
+    let (operation, notice) = match subject.edited {
+        Some(_) => (subject.kind.update, "saved"),
+        None => (subject.kind.create, "created"),
+    };
+    let (json, mut errors) = (body.json(), body.errors);
+    let outcome = match parse(cx, operation, &json) {
+        Ok(_) if errors.is_empty() => call(cx, tenant.id, operation, &json).await,
         // Without the fields that could not be read, an update can be empty.
-        Ok(_) | Err(Error::EmptyPatch) => Err(Error::Validation(svc_core::error::Violations::default())),
+        Ok(_) | Err(Error::EmptyPatch) => Err(Error::Validation(Violations::default())),
         Err(error) => Err(error),
     };
-    let error = match made {
-        Ok(location) => return Ok(PageResponse::see_other(&cx.url(&location))),
+    let error = match outcome {
+        Ok(id) => return Ok(saved(cx, subject.kind, id, notice)),
         Err(Error::NotFound) => return Err(PageError::NotFound),
         Err(Error::Store(error)) => return Err(PageError::Internal(error)),
         Err(error) => error,
@@ -146,26 +107,26 @@ async fn save(
         Error::PreconditionFailed | Error::IdempotencyKeyReused | Error::NotAllowed(_) => StatusCode::CONFLICT,
         _ => StatusCode::UNPROCESSABLE_ENTITY,
     };
-    let problem = explain(cx, subject, &fields, &error, &mut errors);
+    let problem = explain(cx, subject, &error, &mut errors);
     let state = FormState { values: &cx.form, errors: &errors };
-    let (key, version) = (cx.form.text(KEY), cx.form.text(VERSION));
-    Ok(page(cx, tenant, &Shown { subject, key, version, state, problem: Some(problem) }).status(status))
+    Ok(page(cx, tenant, subject, "", &state, Some(problem)).status(status))
 }
 
 /// Puts what is wrong to its fields, and returns what is said about the form as a whole.
-fn explain(cx: &Context<'_>, subject: &Subject, fields: &[&Field], error: &Error, errors: &mut Errors) -> Markup {
+fn explain(cx: &Context<'_>, subject: &Subject, error: &Error, errors: &mut Errors) -> Markup {
+    let fields: Vec<&Field> = subject.fields().collect();
     for violation in error.failing_fields() {
         let Some(field) = fields.iter().find(|field| violation.field.split('.').next() == Some(field.name)) else {
             continue;
         };
         let is_missing = [FieldCode::Required, FieldCode::NotNullable].iter().any(|c| c.as_str() == violation.code);
-        let text = if is_missing { "It must not be empty.".to_owned() } else { sentence(&violation.message, fields) };
+        let text = if is_missing { "It must not be empty.".to_owned() } else { sentence(&violation.message, &fields) };
         errors.add(field.name, text);
     }
     let again = html! { a href=(cx.url(&subject.path())) { "Load the form again" } };
     match error {
         Error::PreconditionFailed => html! {
-            "Somebody changed this " (subject.kind.one()) " after the form was loaded, so nothing was saved. "
+            "Somebody changed this " (subject.kind.one) " after the form was loaded, so nothing was saved. "
             (again) " and repeat your change there; below is what you typed."
         },
         Error::IdempotencyKeyReused => html! {
@@ -195,28 +156,34 @@ fn sentence(message: &str, fields: &[&Field]) -> String {
     format!("It {}.", named.trim_end_matches('.'))
 }
 
-fn page(cx: &Context<'_>, tenant: &Tenant, shown: &Shown<'_>) -> PageResponse {
-    let Shown { subject, state, .. } = shown;
-    let list = format!("/{}", subject.kind.collection());
-    let (title, back, save) = match &subject.edited {
-        Some((id, name)) => (format!("Edit {name}"), format!("{list}/{id}"), "Save"),
-        None => (format!("New {}", subject.kind.one()), list, "Create"),
+/// Returns the page of a form. `problem` is what is wrong with the form as a whole.
+fn page(
+    cx: &Context<'_>,
+    tenant: &Tenant,
+    subject: &Subject,
+    version: &str,
+    state: &FormState<'_>,
+    problem: Option<Markup>,
+) -> PageResponse {
+    let Subject { kind, edited } = subject;
+    let (title, back, action) = match edited {
+        Some((id, name)) => (format!("Edit {name}"), kind.path(id), "Save"),
+        None => (format!("New {}", kind.one), kind.list_path(), "Create"),
+    };
+    let form = EditForm {
+        path: &subject.path(),
+        top: html! {},
+        version,
+        fields: html! { @for field in subject.fields() { (control(tenant, state, field)) } },
+        action,
+        others: html! { a.button href=(cx.url(&back)) { "Cancel" } },
     };
     let content = html! {
         (heading(&title, "", html! {}))
-        @if let Some(problem) = &shown.problem {
+        @if let Some(problem) = problem {
             p.banner.bad role="alert" { span { (problem) } }
         }
-        form.card.fields method="post" action=(cx.url(&subject.path())) {
-            (csrf(cx))
-            input type="hidden" name=(KEY) value=(shown.key);
-            @if !shown.version.is_empty() { input type="hidden" name=(VERSION) value=(shown.version); }
-            @for field in subject.fields() { (control(tenant, state, field)) }
-            div.actions {
-                button.primary type="submit" { (save) }
-                a.button href=(cx.url(&back)) { "Cancel" }
-            }
-        }
+        (edit_form(cx, state.values, form))
     };
     layout::page(cx, Some(tenant), &title, &content)
 }

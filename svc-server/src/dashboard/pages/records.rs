@@ -11,277 +11,44 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use svc_core::error::{Error, StoreError};
 use svc_core::prelude::*;
+use svc_core::resources::RecordKind;
 use uuid::Uuid;
 
-pub(in crate::dashboard) use self::list::list;
-pub(in crate::dashboard) use self::show::show;
+pub(crate) use self::list::list;
+pub(crate) use self::show::show;
 pub(super) use self::values::{ContactNames, FieldValues, is_amount, label, money, name, names_of, short};
+use super::kinds::Kind;
 
 /// The memory in which a list of records is made, or a piece of its CSV file, in records: with the fields of each as they are
 /// read, and the page.
-pub(in crate::dashboard) const LISTED: u32 = 50;
-
-/// A kind of record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::dashboard) enum RecordKind {
-    Contact,
-    Invoice,
-    Quote,
-    Booking,
-    Job,
-}
-
-impl RecordKind {
-    const ALL: [Self; 5] = [Self::Contact, Self::Invoice, Self::Quote, Self::Booking, Self::Job];
-
-    /// Returns what its pages show.
-    pub(super) fn kind(self) -> &'static Kind {
-        match self {
-            Self::Contact => &CONTACTS,
-            Self::Invoice => &INVOICES,
-            Self::Quote => &QUOTES,
-            Self::Booking => &BOOKINGS,
-            Self::Job => &JOBS,
-        }
-    }
-
-    /// Returns the path of its list, which is its collection in the API.
-    pub(super) fn collection(self) -> &'static str {
-        self.kind().collection
-    }
-
-    /// Returns the name of one record, for sentences.
-    pub(super) fn one(self) -> &'static str {
-        self.kind().one
-    }
-
-    /// Returns the kind of the records in a collection.
-    pub(super) fn of_collection(collection: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.collection() == collection)
-    }
-}
-
-/// What the pages of a kind of record show.
-pub(in crate::dashboard) struct Kind {
-    records: RecordKind,
-    /// The path of its list, which is its collection in the API.
-    collection: &'static str,
-    title: &'static str,
-    /// One record, for sentences.
-    one: &'static str,
-    icon: &'static str,
-    /// What the search takes besides an id.
-    search: &'static str,
-    /// The statuses by which its list is filtered. None for a list without this filter.
-    statuses: fn() -> Vec<&'static str>,
-    /// The headings and the fields of the list, after the name.
-    columns: &'static [(&'static str, &'static str)],
-    /// The columns of its CSV file.
-    fields: &'static [&'static str],
-}
-
-pub(in crate::dashboard) const CONTACTS: Kind = Kind {
-    records: RecordKind::Contact,
-    collection: "contacts",
-    title: "Contacts",
-    one: "contact",
-    icon: "contact",
-    search: "Email address or id",
-    statuses: Vec::new,
-    columns: &[("Email", "email"), ("Company", "company_name"), ("Phone", "phone"), ("Created", "created_at")],
-    fields: &[
-        "id",
-        "first_name",
-        "last_name",
-        "email",
-        "phone",
-        "company_name",
-        "city",
-        "state",
-        "postcode",
-        "created_at",
-        "updated_at",
-    ],
-};
-pub(in crate::dashboard) const INVOICES: Kind = Kind {
-    records: RecordKind::Invoice,
-    collection: "invoices",
-    title: "Invoices",
-    one: "invoice",
-    icon: "invoice",
-    search: "Number or id",
-    statuses: || InvoiceStatus::ALL.iter().map(|status| status.as_str()).collect(),
-    columns: &[
-        ("Contact", "contact_id"),
-        ("Status", "status"),
-        ("Total", "total"),
-        ("Outstanding", "outstanding"),
-        ("Due", "due_date"),
-        ("Created", "created_at"),
-    ],
-    fields: &[
-        "id",
-        "invoice_number",
-        "contact_id",
-        CONTACT,
-        "status",
-        "issue_date",
-        "due_date",
-        "currency",
-        "total",
-        "amount_paid",
-        "outstanding",
-        "paid_at",
-        "created_at",
-        "updated_at",
-    ],
-};
-pub(in crate::dashboard) const QUOTES: Kind = Kind {
-    records: RecordKind::Quote,
-    collection: "quotes",
-    title: "Quotes",
-    one: "quote",
-    icon: "quote",
-    search: "Id",
-    statuses: || QuoteStatus::ALL.iter().map(|status| status.as_str()).collect(),
-    columns: &[
-        ("Contact", "contact_id"),
-        ("Status", "status"),
-        ("Total", "total"),
-        ("Valid until", "valid_until"),
-        ("Created", "created_at"),
-    ],
-    fields: &[
-        "id",
-        "quote_number",
-        "contact_id",
-        CONTACT,
-        "status",
-        "issue_date",
-        "valid_until",
-        "currency",
-        "total",
-        "created_at",
-        "updated_at",
-    ],
-};
-pub(in crate::dashboard) const BOOKINGS: Kind = Kind {
-    records: RecordKind::Booking,
-    collection: "bookings",
-    title: "Bookings",
-    one: "booking",
-    icon: "booking",
-    search: "Id",
-    statuses: || BookingStatus::ALL.iter().map(|status| status.as_str()).collect(),
-    columns: &[
-        ("Contact", "contact_id"),
-        ("Status", "status"),
-        ("Starts", "start_time"),
-        ("Ends", "end_time"),
-        ("Created", "created_at"),
-    ],
-    fields: &[
-        "id",
-        "service_name",
-        "contact_id",
-        CONTACT,
-        "status",
-        "start_time",
-        "end_time",
-        "notes",
-        "created_at",
-        "updated_at",
-    ],
-};
-pub(in crate::dashboard) const JOBS: Kind = Kind {
-    records: RecordKind::Job,
-    collection: "jobs",
-    title: "Jobs",
-    one: "job",
-    icon: "job",
-    search: "Number or id",
-    statuses: || JobStatus::ALL.iter().map(|status| status.as_str()).collect(),
-    columns: &[
-        ("Title", "title"),
-        ("Contact", "contact_id"),
-        ("Status", "status"),
-        ("Scheduled", "scheduled_start"),
-        ("Created", "created_at"),
-    ],
-    fields: &[
-        "id",
-        "job_number",
-        "title",
-        "contact_id",
-        CONTACT,
-        "customer_name",
-        "customer_email",
-        "customer_phone",
-        "status",
-        "job_type",
-        "priority",
-        "site_address",
-        "site_suburb",
-        "site_state",
-        "site_postcode",
-        "scheduled_start",
-        "scheduled_end",
-        "actual_start",
-        "actual_end",
-        "estimated_total",
-        "actual_total",
-        "quote_id",
-        "invoice_id",
-        "created_at",
-        "updated_at",
-    ],
-};
-
-/// The column of a CSV file with the name of the contact.
-const CONTACT: &str = "contact";
-
-/// Returns the kind of records that the audit log calls `one`, if they have pages.
-pub(super) fn kind_of(one: &str) -> Option<&'static Kind> {
-    [&CONTACTS, &INVOICES, &QUOTES, &BOOKINGS, &JOBS].into_iter().find(|kind| kind.one == one)
-}
-
-impl Kind {
-    /// Returns the path of a record.
-    pub(super) fn path(&self, id: impl std::fmt::Display) -> String {
-        format!("/{}/{id}", self.collection)
-    }
-}
+pub(crate) const LISTED: u32 = 50;
 
 /// Which records of a kind are wanted.
-struct Selection<'a> {
+#[derive(Clone)]
+struct Selection {
     /// When they were created.
     created: Range<Timestamp>,
     /// The contact that they belong to. Search and status do not count then.
     contact: Option<ContactId>,
     /// As it was sent.
-    search: &'a str,
+    search: String,
     /// As it was sent.
-    status: &'a str,
+    status: String,
 }
 
-impl Selection<'_> {
+impl Selection {
     /// Returns all records of a contact.
     fn of(contact: ContactId) -> Self {
-        Self { created: Timestamp::from_micros(0)..Timestamp::MAX, contact: Some(contact), search: "", status: "" }
+        let created = Timestamp::from_micros(0)..Timestamp::MAX;
+        Self { created, contact: Some(contact), search: String::new(), status: String::new() }
     }
 }
 
 /// A page of records as JSON objects, and where the next page begins.
-type Found = (Vec<Map<String, Value>>, Option<Uuid>);
+type RecordPage = (Vec<Map<String, Value>>, Option<Uuid>);
 
-fn objects<R: Serialize>(page: Page<R>) -> Result<Found, Error> {
-    let records = page.data.iter().map(object).collect::<Result<_, _>>()?;
-    Ok((records, page.next_cursor))
-}
-
-fn invoices(page: Page<Invoice>) -> Result<Found, Error> {
-    let records = page.data.iter().map(invoice_object).collect::<Result<_, _>>()?;
-    Ok((records, page.next_cursor))
+fn objects<R>(page: &Page<R>, object: fn(&R) -> Result<Map<String, Value>, Error>) -> Result<RecordPage, Error> {
+    Ok((page.data.iter().map(object).collect::<Result<_, _>>()?, page.next_cursor))
 }
 
 /// Returns an invoice with what was paid and what is left, which the public API does not tell.
@@ -294,7 +61,7 @@ fn invoice_object(invoice: &Invoice) -> Result<Map<String, Value>, Error> {
     Ok(object)
 }
 
-fn object(record: &impl Serialize) -> Result<Map<String, Value>, Error> {
+fn object<R: Serialize>(record: &R) -> Result<Map<String, Value>, Error> {
     match serde_json::to_value(record) {
         Ok(Value::Object(object)) => Ok(object),
         Ok(other) => Err(StoreError::Internal(format!("a record is not an object: {other}")).into()),
@@ -306,9 +73,9 @@ fn object(record: &impl Serialize) -> Result<Map<String, Value>, Error> {
 async fn find(
     account: Account<'_>,
     kind: &Kind,
-    selection: &Selection<'_>,
+    selection: &Selection,
     params: ListParams,
-) -> Result<Found, Error> {
+) -> Result<RecordPage, Error> {
     fn parsed<T, I: std::fmt::Display>(
         field: &'static str,
         text: &str,
@@ -324,37 +91,44 @@ async fn find(
         (RecordKind::Contact, _) => {
             let email = parsed("email address", search, Email::parse)?;
             let filter = ContactFilter { email, ..ContactFilter::default() };
-            objects(account.contacts().created_in(created, filter, params).await?)
+            objects(&account.contacts().created_in(created, filter, params).await?, object)
         }
         (RecordKind::Invoice, Some(contact)) => {
-            invoices(account.invoices().of_contact(contact, created, params).await?)
+            objects(&account.invoices().of_contact(contact, created, params).await?, invoice_object)
         }
-        (RecordKind::Quote, Some(contact)) => objects(account.quotes().of_contact(contact, created, params).await?),
-        (RecordKind::Booking, Some(contact)) => objects(account.bookings().of_contact(contact, created, params).await?),
-        (RecordKind::Job, Some(contact)) => objects(account.jobs().of_contact(contact, created, params).await?),
+        (RecordKind::Quote, Some(contact)) => {
+            objects(&account.quotes().of_contact(contact, created, params).await?, object)
+        }
+        (RecordKind::Booking, Some(contact)) => {
+            objects(&account.bookings().of_contact(contact, created, params).await?, object)
+        }
+        (RecordKind::Job, Some(contact)) => {
+            objects(&account.jobs().of_contact(contact, created, params).await?, object)
+        }
         (RecordKind::Invoice, None) => {
             let status = parsed("status", status, |text| InvoiceStatus::from_text(text).ok_or(known))?;
             let number = parsed("number", search, Text::parse)?;
             let filter = InvoiceFilter { status, number };
-            invoices(account.invoices().created_in(created, filter, params).await?)
+            objects(&account.invoices().created_in(created, filter, params).await?, invoice_object)
         }
         (RecordKind::Quote, None) => {
             let status = parsed("status", status, |text| QuoteStatus::from_text(text).ok_or(known))?;
-            objects(account.quotes().created_in(created, QuoteFilter { status }, params).await?)
+            objects(&account.quotes().created_in(created, QuoteFilter { status }, params).await?, object)
         }
         (RecordKind::Booking, None) => {
             let status = parsed("status", status, |text| BookingStatus::from_text(text).ok_or(known))?;
-            objects(account.bookings().created_in(created, BookingFilter { status }, params).await?)
+            objects(&account.bookings().created_in(created, BookingFilter { status }, params).await?, object)
         }
         (RecordKind::Job, None) => {
             let status = parsed("status", status, |text| JobStatus::from_text(text).ok_or(known))?;
             let job_number = parsed("number", search, Text::parse)?;
-            objects(account.jobs().created_in(created, JobFilter { status, job_number }, params).await?)
+            objects(&account.jobs().created_in(created, JobFilter { status, job_number }, params).await?, object)
         }
     }
 }
 
-async fn get(account: Account<'_>, kind: &Kind, id: Uuid) -> Result<Map<String, Value>, Error> {
+/// Returns a record as the API does, with what only the pages show.
+pub(super) async fn get(account: Account<'_>, kind: &Kind, id: Uuid) -> Result<Map<String, Value>, Error> {
     match kind.records {
         RecordKind::Contact => object(&account.contacts().get(id.into()).await?),
         RecordKind::Invoice => invoice_object(&account.invoices().get(id.into()).await?),

@@ -2,15 +2,11 @@
 
 use std::time::Duration;
 
-use maud::{PreEscaped, html};
+use maud::PreEscaped;
 use svc_core::accounts::keys::{self, ApiKey, KeyCreate};
-use svc_core::accounts::tenants::Tenant;
 use svc_core::error::Error;
 
-use crate::dashboard::components::{heading, post_button};
-use crate::dashboard::context::Context;
-use crate::dashboard::layout;
-use crate::dashboard::page_response::{PageError, PageResponse};
+use crate::dashboard::prelude::*;
 
 /// The name of the keys.
 const NAME: &str = "API reference";
@@ -21,8 +17,8 @@ const MAX_KEYS: usize = 20;
 const LIFETIME: Duration = Duration::from_secs(60 * 60);
 
 /// Offers a key.
-pub(in crate::dashboard) async fn offer(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    if cx.dashboard.reference.is_none() {
+pub(crate) async fn offer(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+    if cx.site.reference.is_none() {
         return Err(PageError::NotFound);
     }
     let content = html! {
@@ -40,8 +36,8 @@ pub(in crate::dashboard) async fn offer(cx: &Context<'_>, tenant: &Tenant) -> Re
 }
 
 /// Makes a key and shows the reference with it. The key is part of this response alone.
-pub(in crate::dashboard) async fn open(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    let render = cx.dashboard.reference.ok_or(PageError::NotFound)?;
+pub(crate) async fn open(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+    let render = cx.site.reference.ok_or(PageError::NotFound)?;
     let input = KeyCreate { name: Some(NAME.to_owned()), write: false, expires_in: Some(LIFETIME), signed: false };
     let new = cx.svc.store().write("dashboard.create_reference_key", (tenant.id, input), async |tx, (tenant, input)| {
         let new = keys::create(tx, *tenant, input.clone()).await?;

@@ -1,24 +1,17 @@
 //! Replays: what matches a filter of deliveries is sent again, after its number was shown; and how far replays have come.
 
-use maud::{Markup, html};
-use svc_core::accounts::tenants::Tenant;
 use svc_core::error::Error;
-use svc_core::values::Timestamp;
+use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::deliveries::DeliveryStatus;
-use svc_core::webhooks::replays::{MAX_TOTAL, Replay, ReplayCreate, ReplayId};
+use svc_core::webhooks::replays::{self, MAX_TOTAL, Replay, ReplayCreate, ReplayId};
 use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookSubscription};
 
-use super::record_forms::{KEY, new_key, once, refusal, submission};
 use super::{deliveries, filters};
-use crate::dashboard::components::{Tone, badge, csrf, exact_time, facts, heading, number, problem, section, time_or};
-use crate::dashboard::context::Context;
-use crate::dashboard::layout;
-use crate::dashboard::page_response::{PageError, PageResponse};
+
+use crate::dashboard::prelude::*;
 
 /// The page that replays what matches a filter, below `/dashboard`.
 const MATCHING: &str = "/deliveries/replay-matching";
-/// The fields that say what is replayed.
-const FIELDS: [&str; 4] = ["endpoint", "status", "since", "until"];
 
 /// Returns the replay of all deliveries that match the filter in the query or in the form, or why there is none.
 fn matching(
@@ -57,7 +50,7 @@ fn matching(
 }
 
 /// Shows how much matches the filter in the query, and asks whether to send it again.
-pub(in crate::dashboard) async fn confirm(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn confirm(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let endpoints = deliveries::list_endpoints(&cx.svc, tenant.id).await?;
     let planned = match matching(cx, &endpoints)? {
         Ok((endpoint, input)) => match cx.svc.account(tenant.id).replays().preview(input).await {
@@ -92,7 +85,6 @@ fn question(cx: &Context<'_>, tenant: &Tenant, endpoint: &WebhookSubscription, r
         ("status", status.to_owned()),
         ("since", replay.since.as_micros().to_string()),
         ("until", replay.until.as_micros().to_string()),
-        (KEY, new_key(cx)),
     ];
     let count = format!("{}{more}", number(replay.total));
     section(
@@ -114,6 +106,7 @@ fn question(cx: &Context<'_>, tenant: &Tenant, endpoint: &WebhookSubscription, r
             form method="post" action=(cx.url(MATCHING)) {
                 (csrf(cx))
                 @for (name, value) in &fields { input type="hidden" name=(name) value=(value); }
+                (key_field(cx))
                 (problem(cx, MATCHING))
                 @if replay.total > 0 { button.danger type="submit" { "Send " (count) " deliveries again" } }
             }
@@ -133,20 +126,28 @@ fn names(statuses: &[DeliveryStatus]) -> String {
 }
 
 /// Starts the replay of all that matches, and shows its progress. A form that is sent twice starts one.
-pub(in crate::dashboard) async fn start(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn start(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let endpoints = deliveries::list_endpoints(&cx.svc, tenant.id).await?;
     let (_, input) = matching(cx, &endpoints)?.map_err(|reason| PageError::Refused(reason.to_owned()))?;
-    let sent = (tenant.id, input, submission(cx, &FIELDS).map_err(refusal)?);
-    let started = cx.svc.transaction("dashboard.replay_matching", sent, async |tx, (tenant, input, form)| {
-        let account = tx.account(*tenant);
-        let start = async { Ok(format!("/replays/{}", account.replays().create(input.clone()).await?.id)) };
-        once(account, form.as_ref(), start).await
+    begin(cx, tenant.id, "dashboard.replay_matching", input).await
+}
+
+/// Starts a replay, and shows its progress.
+pub(super) async fn begin(
+    cx: &Context<'_>,
+    tenant: TenantId,
+    name: &'static str,
+    input: ReplayCreate,
+) -> Result<PageResponse, PageError> {
+    let replay = submit(cx, tenant, name, input, async |tx, form| {
+        Ok(replays::create(tx, form.tenant, form.input.clone()).await?.id.uuid())
     });
-    Ok(PageResponse::see_other(&cx.url(&started.await.map_err(refusal)?)))
+    let replay = replay.await.map_err(refusal)?;
+    Ok(cx.see_other(&format!("/replays/{replay}")))
 }
 
 /// Shows how far a recovery has come.
-pub(in crate::dashboard) async fn progress(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn progress(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let replay = cx.svc.account(tenant.id).replays().get(cx.id::<ReplayId>()?).await?;
     let zone = &tenant.time_zone;
     let state = if replay.broken_off() {

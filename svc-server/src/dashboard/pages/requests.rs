@@ -2,24 +2,17 @@
 
 use std::ops::RangeInclusive;
 
-use maud::{Markup, html};
 use svc_core::Svc;
 use svc_core::accounts::keys::ApiKey;
-use svc_core::accounts::tenants::Tenant;
 use svc_core::error::Error;
 use svc_core::requests::{ApiRequest, ApiRequestId, RequestFilter};
 use svc_core::values::TenantId;
 use uuid::Uuid;
 
 use super::apps::ConnectedApps;
-use super::{events, filters};
-use crate::dashboard::components::{
-    Tone, View, badge, empty, exact_time, facts, heading, isolated, number, section, table, without_bidi_controls,
-};
-use crate::dashboard::context::Context;
-use crate::dashboard::layout;
+use super::{event_list, filters};
 use crate::dashboard::live::{self, List as _};
-use crate::dashboard::page_response::{PageError, PageResponse};
+use crate::dashboard::prelude::*;
 
 /// The number of keys in the filter.
 const MAX_KEYS: usize = 100;
@@ -56,7 +49,7 @@ fn duration(request: &ApiRequest) -> String {
 }
 
 /// Who sends requests: the keys of the account, and the apps that may work on it.
-pub(in crate::dashboard) struct Callers {
+pub(crate) struct Callers {
     keys: Vec<ApiKey>,
     apps: ConnectedApps,
 }
@@ -81,11 +74,11 @@ impl Callers {
 
 /// Returns the heading of who sends requests.
 fn sender(cx: &Context<'_>) -> &'static str {
-    if cx.dashboard.has_apps() { "Key or app" } else { "Key" }
+    if cx.site.has_apps() { "Key or app" } else { "Key" }
 }
 
 /// Requests as a live list.
-pub(in crate::dashboard) struct Requests;
+pub(crate) struct Requests;
 
 impl live::List for Requests {
     type Item = ApiRequest;
@@ -144,45 +137,45 @@ fn filter(cx: &Context<'_>) -> Result<RequestFilter, PageError> {
 }
 
 /// Sends the newest requests as they come.
-pub(in crate::dashboard) async fn live(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    let live = &cx.dashboard.live;
-    live.respond(cx, tenant, &live.requests, (), filter(cx)?)
+pub(crate) async fn live(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+    cx.stream::<Requests>(tenant, (), filter(cx)?)
 }
 
 /// Lists requests.
-pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let account = cx.svc.account(tenant.id);
     let filter = filter(cx)?;
-    let is_filtered = FILTERS.iter().any(|name| cx.query.given(name).is_some());
     let requests = account.requests().list(filter).await?;
     let callers = Callers::of(&cx.svc, tenant.id).await?;
     let view = cx.view(tenant);
     let content = html! {
         (heading("Requests", "The newest 1,000 requests to the API of the last 24 hours, without their bodies.", html! {
-            (live::switch(cx, &format!("/requests/live?{}", cx.query.encoded(&FILTERS)), PAGE, None))
+            (live::switch(&cx.url(&format!("/requests/live?{}", cx.query.encoded(&FILTERS))), PAGE, None))
         }))
-        (filters::form(cx, "/requests", filter_fields(cx, &callers)))
-        @if requests.is_empty() && !is_filtered {
-            (empty("request", "No requests", "Requests with a key of this account appear here some seconds after their \
-                responses, for a day.", html! { a.button href=(cx.url("/keys")) { "API keys" } }))
-        } @else if requests.is_empty() {
-            (empty("request", "Nothing found", "No request of the log meets all filters.", html! {}))
-        } @else {
-            (table("Requests", &["Request", "Status", sender(cx), "Events", "Duration", "When"], html! {
-                @for request in requests.iter().take(PAGE) {
-                    (live::row(Requests::id(request), &Requests::cells(&view, request, &callers)))
+        (filters::list(cx, filters::List {
+            path: "/requests",
+            filters: filter_fields(cx, &callers),
+            is_filtered: FILTERS.iter().any(|name| cx.query.given(name).is_some()),
+            icon: "request",
+            none: ("No requests", "Requests with a key of this account appear here some seconds after their responses, for a day.",
+                html! { a.button href=(cx.url("/keys")) { "API keys" } }),
+            nothing: "No request of the log meets all filters.",
+            rows: (!requests.is_empty()).then(|| html! {
+                (table("Requests", &["Request", "Status", sender(cx), "Events", "Duration", "When"], html! {
+                    @for request in requests.iter().take(PAGE) {
+                        (live::row(Requests::id(request), &Requests::cells(&view, request, &callers)))
+                    }
+                }))
+                @if requests.len() > PAGE {
+                    p.hint { "The newest " (PAGE) " of " (number(requests.len() as u64)) ". Filter to find others." }
                 }
-            }))
-            @if requests.len() > PAGE {
-                p.hint { "The newest " (PAGE) " of " (number(requests.len() as u64)) ". Filter to find others." }
-            }
-        }
+            }),
+        }))
     };
     Ok(layout::page(cx, Some(tenant), "Requests", &content))
 }
 
 fn filter_fields(cx: &Context<'_>, callers: &Callers) -> Markup {
-    let any = |text: &str| std::iter::once((String::new(), text.to_owned()));
     // The newest ones: an account can have had any number.
     let keys = callers
         .keys
@@ -192,22 +185,21 @@ fn filter_fields(cx: &Context<'_>, callers: &Callers) -> Markup {
         .map(|key| (key.id.to_string(), key.name.clone().unwrap_or_else(|| key.prefix.clone())));
     let apps = callers.apps.names().take(MAX_KEYS);
     let apps = apps.map(|(grant, name)| (grant.to_string(), format!("{} (app)", without_bidi_controls(name))));
-    let names = keys.chain(apps);
-    let any_sender = if cx.dashboard.has_apps() { "All keys and apps" } else { "All keys" };
+    let any_sender = if cx.site.has_apps() { "All keys and apps" } else { "All keys" };
     let methods = ["GET", "POST", "PATCH", "DELETE"].map(|method| (method.to_owned(), method.to_owned()));
     let classes = STATUSES.map(|(value, text, _)| (value.to_owned(), text.to_owned()));
     html! {
-        (filters::choice("method", "Method", filters::options(cx.query.text("method"), any("All methods").chain(methods))))
+        (filters::one_of(cx, "method", "Method", "All methods", methods))
         (filters::text(cx, "path", "Path contains"))
         (filters::choice("status", "Status", filters::options(cx.query.text("status"), classes)))
-        (filters::choice("key", sender(cx), filters::options(cx.query.text("key"), any(any_sender).chain(names))))
+        (filters::one_of(cx, "key", sender(cx), any_sender, keys.chain(apps)))
         (filters::choice("within", "Time", filters::spans_of_day(cx.query.text("within"))))
         (filters::text(cx, "id", "X-Request-Id"))
     }
 }
 
 /// Shows a request and the events that it wrote.
-pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let account = cx.svc.account(tenant.id);
     let request = account.requests().get(cx.id::<ApiRequestId>()?).await?;
     let written = account.requests().events(request.id, MAX_EVENTS).await?;
@@ -229,7 +221,7 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
                 p.soft { "It wrote no events." }
             } @else {
                 (table("Events of the request", &["Event", "Record", "When"], html! {
-                    @for event in written { (events::row(cx, tenant, &event.into())) }
+                    @for event in written { (event_list::row(cx, tenant, &event.into())) }
                 }))
             }
         }))

@@ -1,16 +1,11 @@
 //! The sandbox of an account: a part of its settings. People who look at the sandbox see the same page there.
 
-use maud::{Markup, html};
-use svc_core::accounts::tenants::Tenant;
 use svc_core::sandboxes::{self, NewSandbox};
 use svc_core::values::TenantId;
 
-use super::made::{self, Made, key_field};
-use super::record_forms::refusal;
-use crate::dashboard::components::{confirmed, copyable, empty, facts, heading, post_button, section, time};
-use crate::dashboard::context::Context;
-use crate::dashboard::layout;
-use crate::dashboard::page_response::{PageError, PageResponse};
+use super::new_secrets::{NewSecrets, STORED, SecretsPage, text_of};
+
+use crate::dashboard::prelude::*;
 
 const ABOUT: &str =
     "A place to try programs in, apart from the account: it has records, keys, webhooks and limits of its own.";
@@ -26,7 +21,7 @@ fn owner(cx: &Context<'_>, shown: &Tenant) -> Result<TenantId, PageError> {
 }
 
 /// Shows the sandbox, or offers to create it.
-pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let sandbox = cx.svc.account(owner(cx, tenant)?).sandbox().find().await?;
     let content = html! {
         (heading("Sandbox", ABOUT, html! {}))
@@ -34,7 +29,7 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
             None => {
                 (empty("sandbox", "No sandbox yet", "It begins with a few sample records and a key of its own. Members of this account \
                     can use it with the same role.",
-                    post_button(cx, "/settings/sandbox/create", "primary", key_field(cx), "Create sandbox")))
+                    post_button(cx, "/settings/sandbox/create", "primary", html! {}, "Create sandbox")))
             }
             Some(sandbox) => { (card(cx, tenant, sandbox)) }
         }
@@ -76,58 +71,49 @@ fn can_switch(cx: &Context<'_>) -> bool {
 }
 
 /// Creates the sandbox, and shows its first key.
-pub(in crate::dashboard) async fn create(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    let sent = (owner(cx, tenant)?, made::sent(cx)?);
-    let new = cx.svc.store().write("dashboard.create_sandbox", sent, async |tx, (owner, form)| {
-        if let Some(made) = made::before(tx, *owner, form.as_ref()).await? {
-            return Ok(made);
-        }
-        let NewSandbox { sandbox, key, .. } = sandboxes::create(tx, *owner).await?;
-        let made = Made { secret: made::shown(Some(&key.text)), ..Made::of(sandbox.id.0) };
-        made::remember(tx, *owner, form.as_ref(), made).await
+pub(crate) async fn create(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+    let new = submit(cx, owner(cx, tenant)?, "dashboard.create_sandbox", (), async |tx, form| {
+        let NewSandbox { sandbox, key, .. } = sandboxes::create(tx, form.tenant).await?;
+        Ok(NewSecrets { id: sandbox.id.0, secret: text_of(Some(&key.text)), ..NewSecrets::default() })
     });
     let new = new.await.map_err(refusal)?;
-    let text = new.secret.as_deref().unwrap_or_default();
-    let example = format!("curl '{}/api/v1/contacts' -H 'Authorization: Bearer {text}'", cx.address());
-    let about = "It has a few sample records, and this key. Copy the key now and store it where your program reads it. It will \
-                 not be shown again.";
-    let content = html! {
-        (heading("Sandbox created", about, html! {}))
-        div.card.fields {
-            (copyable("key", "API key of the sandbox", text))
-            p.hint { "Try it:" }
-            pre { code { (example) } }
-            div.actions { a.button.primary href=(cx.url("/settings/sandbox")) { "I have stored it" } }
-        }
+    let key = new.secret.as_deref();
+    let page = SecretsPage {
+        title: "Sandbox created",
+        about: "It has a few sample records, and this key. Copy the key now and store it where your program reads it. It will not be \
+                shown again.",
+        texts: &[("key", "API key of the sandbox", key)],
+        example: key,
+        next: "/settings/sandbox",
     };
-    Ok(layout::page(cx, Some(tenant), "Sandbox created", &content))
+    Ok(page.respond(cx, tenant, STORED))
 }
 
 /// Deletes what the sandbox has, and creates the sample records again.
-pub(in crate::dashboard) async fn reset(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn reset(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     cx.svc.account(owner(cx, tenant)?).sandbox().reset().await?;
-    Ok(PageResponse::see_other(&cx.url("/settings/sandbox?notice=sandbox-reset")))
+    Ok(cx.see_other("/settings/sandbox?notice=sandbox-reset"))
 }
 
 /// Deletes the sandbox. Sessions that show it then show the account.
-pub(in crate::dashboard) async fn delete(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn delete(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     cx.svc.account(owner(cx, tenant)?).sandbox().delete().await?;
-    cx.dashboard.check_sessions();
-    Ok(PageResponse::see_other(&cx.url("/settings/sandbox?notice=sandbox-deleted")))
+    cx.site.check_sessions();
+    Ok(cx.see_other("/settings/sandbox?notice=sandbox-deleted"))
 }
 
 /// Shows the pages of the sandbox from now on.
-pub(in crate::dashboard) async fn open(cx: &Context<'_>, _: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn open(cx: &Context<'_>, _: &Tenant) -> Result<PageResponse, PageError> {
     cx.svc.dashboard().show_sandbox(cx.session.id, true).await?;
-    cx.dashboard.check_sessions();
-    Ok(PageResponse::see_other(&cx.url("/")))
+    cx.site.check_sessions();
+    Ok(cx.see_other("/"))
 }
 
 /// Shows the pages of the account again.
-pub(in crate::dashboard) async fn leave(cx: &Context<'_>) -> Result<PageResponse, PageError> {
+pub(crate) async fn leave(cx: &Context<'_>) -> Result<PageResponse, PageError> {
     if cx.session.tenant_id.is_some() && cx.session.viewed_tenant_id.is_some() {
         cx.svc.dashboard().show_sandbox(cx.session.id, false).await?;
-        cx.dashboard.check_sessions();
+        cx.site.check_sessions();
     }
-    Ok(PageResponse::see_other(&cx.url("/")))
+    Ok(cx.see_other("/"))
 }

@@ -1,38 +1,43 @@
 //! The settings of an account, its members, and who is signed in to it.
 
 use http::StatusCode;
-use maud::{Markup, html};
 use svc_core::accounts::limits::CappedCollection;
+use svc_core::accounts::members;
 use svc_core::accounts::sessions::{Role, Session, SessionId};
-use svc_core::accounts::tenants::Tenant;
-use svc_core::values::{Currency, Email, Text, TimeZone};
+use svc_core::accounts::tenants;
+use svc_core::error::Error;
+use svc_core::platform::operations::UPDATE_ACCOUNT;
+use svc_core::platform::{AccountUpdate, Zone};
+use svc_core::values::{Currency, Email, Patch, TenantId, Text, TimeZone};
 
-use super::{members, sign_in};
-use crate::dashboard::components::{
-    Errors, FormState, Tone, badge, confirmed, csrf, distance, facts, heading, section, table, time,
-};
-use crate::dashboard::context::{Context, Form};
-use crate::dashboard::layout;
-use crate::dashboard::page_response::{PageError, PageResponse};
+use super::members as member_forms;
+use super::sign_in;
+
+use crate::dashboard::prelude::*;
 
 /// Shows the settings.
-pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    with_new_member(cx, tenant, &FormState { values: &members::new(), errors: &Errors::default() }).await
+pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+    with_new_member(cx, tenant, &FormState::new(&member_forms::new())).await
 }
 
 /// Shows the settings with the form of a new member in this state.
-pub(super) async fn with_new_member(
+async fn with_new_member(
     cx: &Context<'_>,
     tenant: &Tenant,
     new_member: &FormState<'_>,
 ) -> Result<PageResponse, PageError> {
-    let values = Form::from_fields(vec![
+    let values = settings_form(tenant);
+    page(cx, tenant, &FormState::new(&values), new_member).await
+}
+
+/// Returns the settings of an account as the fields of their form.
+fn settings_form(tenant: &Tenant) -> Form {
+    Form::from_fields(vec![
         ("name", tenant.name.clone()),
         ("time_zone", tenant.time_zone.to_string()),
         ("currency", tenant.currency.to_string()),
         ("unique_contact_email", if tenant.unique_contact_email { "on" } else { "" }.to_owned()),
-    ]);
-    page(cx, tenant, &FormState { values: &values, errors: &Errors::default() }, new_member).await
+    ])
 }
 
 async fn page(
@@ -46,17 +51,17 @@ async fn page(
     let content = html! {
         (heading("Settings", "", html! {}))
         @if cx.may(Role::Owner) {
-            form.card.fields method="post" action=(cx.url("/settings")) {
+            (edit_form(cx, state.values, EditForm { path: "/settings", top: html! {
                 h2 { "Account" }
-                (csrf(cx))
+                (problem(cx, "/settings"))
+            }, version: &settings_form(tenant).digest(), fields: html! {
                 (state.text("name", "Name", "The name of the business."))
                 (state.text("time_zone", "Time zone", "Decides which day it is, for due dates for example. A name such as \
                     Australia/Sydney."))
                 (state.text("currency", "Currency", "Of invoices and quotes that name none. A code such as AUD."))
                 (state.checkbox("unique_contact_email", "Email addresses of contacts are unique",
                     "A second contact with the same address is refused."))
-                div.actions { button.primary type="submit" { "Save" } }
-            }
+            }, action: "Save", others: html! {} }))
         } @else {
             (section("Account", facts(&[
                 ("Name", html! { (tenant.name) }),
@@ -66,7 +71,7 @@ async fn page(
         }
         (section("Limits", limits(tenant)))
         @if cx.may(Role::Owner) && !tenant.is_sandbox() {
-            (members::card(cx, tenant, &list, new_member))
+            (member_forms::card(cx, tenant, &list, new_member))
         }
         section.card {
             div {
@@ -99,7 +104,6 @@ fn limits(tenant: &Tenant) -> Markup {
     let rates = rates.filter_map(|(name, limit)| limit.map(|limit| (name, html! { (limit) " per minute and key" })));
     let webhooks = tenant.max_webhooks.map(|limit| ("Webhook endpoints".to_owned(), html! { (limit) }));
     let own: Vec<(String, Markup)> = rates.chain(webhooks).collect();
-    let own: Vec<(&str, Markup)> = own.iter().map(|(name, limit)| (name.as_str(), limit.clone())).collect();
     html! {
         @if own.is_empty() {
             p.soft { "The limits of the server apply. Its operator can set others for this account." }
@@ -155,7 +159,7 @@ fn role(session: &Session) -> &'static str {
 }
 
 /// Changes the settings.
-pub(in crate::dashboard) async fn save(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn save(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let mut errors = Errors::default();
     let name = match cx.form.given("name") {
         None => Err("The name must not be empty.".to_owned()),
@@ -169,33 +173,70 @@ pub(in crate::dashboard) async fn save(cx: &Context<'_>, tenant: &Tenant) -> Res
     let unique_contact_email = cx.form.text("unique_contact_email") == "on";
     let (Some(name), Some(zone), Some(currency)) = (name, zone, currency) else {
         let state = FormState { values: &cx.form, errors: &errors };
-        let new_member = FormState { values: &members::new(), errors: &Errors::default() };
-        return Ok(page(cx, tenant, &state, &new_member).await?.status(StatusCode::UNPROCESSABLE_ENTITY));
+        let new_member = member_forms::new();
+        let page = page(cx, tenant, &state, &FormState::new(&new_member)).await?;
+        return Ok(page.status(StatusCode::UNPROCESSABLE_ENTITY));
     };
-    let change = cx.svc.account(tenant.id).change_settings(move |tenant| {
-        name.as_str().clone_into(&mut tenant.name);
-        tenant.time_zone = zone.clone();
-        tenant.currency = currency;
-        tenant.unique_contact_email = unique_contact_email;
+    let change = AccountUpdate {
+        name: Patch::Set(name),
+        time_zone: Patch::Set(Zone(zone)),
+        currency: Patch::Set(currency),
+        unique_contact_email: Patch::Set(unique_contact_email),
+        ..AccountUpdate::default()
+    };
+    save_account(cx, tenant.id, settings_form, change).await?;
+    Ok(cx.see_other("/settings?notice=saved"))
+}
+
+/// Changes an account, of which a form shows these fields.
+pub(super) async fn save_account(
+    cx: &Context<'_>,
+    tenant: TenantId,
+    shown: fn(&Tenant) -> Form,
+    change: AccountUpdate,
+) -> Result<(), PageError> {
+    let saved = submit(cx, tenant, "svc.settings.change", (shown, change), async |tx, form| {
+        let (shown, change) = &form.input;
+        form.check_version(&shown(&tenants::get(tx, form.tenant).await?).digest())?;
+        UPDATE_ACCOUNT.run(tx, form.tenant, change).await.map(drop)
     });
-    change.await?;
-    Ok(PageResponse::see_other(&cx.url("/settings?notice=saved")))
+    saved.await.map_err(refusal)
+}
+
+/// Adds a member.
+pub(crate) async fn add_member(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+    let mut errors = Errors::default();
+    let email = Email::parse(cx.form.text("email")).map_err(|issue| format!("The email address {issue}."));
+    let email = errors.take("email", email);
+    let role = errors.take("role", Role::from_text(cx.form.text("role")).ok_or("Choose one of the roles."));
+    if let (Some(email), Some(role)) = (email, role) {
+        let added = submit(cx, tenant.id, "svc.members.add", (email, role), async |tx, form| {
+            let (email, role) = &form.input;
+            members::add(tx, form.tenant, email, *role).await.map(|member| member.id.uuid())
+        });
+        match added.await {
+            Err(Error::NotAllowed(reason)) => errors.add("email", reason),
+            added => {
+                added.map_err(refusal)?;
+                return Ok(cx.see_other("/settings?notice=member-added"));
+            }
+        }
+    }
+    let state = FormState { values: &cx.form, errors: &errors };
+    Ok(with_new_member(cx, tenant, &state).await?.status(StatusCode::UNPROCESSABLE_ENTITY))
 }
 
 /// Revokes a session of the account.
-pub(in crate::dashboard) async fn revoke_session(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn revoke_session(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     cx.svc.dashboard().revoke(Some(tenant.id), cx.id::<SessionId>()?).await?;
-    cx.dashboard.check_sessions();
-    Ok(PageResponse::see_other(&cx.url("/settings?notice=session-revoked")))
+    cx.site.check_sessions();
+    Ok(cx.see_other("/settings?notice=session-revoked"))
 }
 
 /// Ends all sessions of the member who asks that show the account.
-pub(in crate::dashboard) async fn sign_out_everywhere(
-    cx: &Context<'_>,
-    email: &Email,
-) -> Result<PageResponse, PageError> {
-    let Some(tenant) = cx.session.tenant_id else { return Ok(PageResponse::see_other(&cx.url("/switch"))) };
+pub(crate) async fn sign_out_everywhere(cx: &Context<'_>, email: &Email) -> Result<PageResponse, PageError> {
+    let Some(tenant) = cx.session.tenant_id else { return Ok(cx.see_other("/switch")) };
     cx.svc.dashboard().sign_out_everywhere(tenant, email.clone()).await?;
-    cx.dashboard.check_sessions();
+    cx.site.check_sessions();
     Ok(sign_in::signed_out(cx))
 }

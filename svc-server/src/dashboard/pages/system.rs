@@ -3,17 +3,14 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use maud::{Markup, html};
 use svc_core::accounts::sessions::SessionId;
 use svc_core::values::{TenantId, TimeZone};
 use svc_core::webhooks::deliveries::{Backlog, DeliveryStatus, MAX_BACKLOG_COUNT};
 use svc_core::webhooks::replays::Replay;
 
 use super::settings::session_table;
-use crate::dashboard::components::{Tone, badge, facts, heading, number, section, table, time, time_or};
-use crate::dashboard::context::Context;
-use crate::dashboard::layout;
-use crate::dashboard::page_response::{PageError, PageResponse};
+
+use crate::dashboard::prelude::*;
 
 /// The number of replays that are listed: those whose next step has waited longest.
 const MAX_REPLAYS: u32 = 20;
@@ -24,7 +21,7 @@ const WAITING: [(DeliveryStatus, &str, &str); 3] = [
 ];
 
 /// Shows the state of the service.
-pub(in crate::dashboard) async fn show(cx: &Context<'_>) -> Result<PageResponse, PageError> {
+pub(crate) async fn show(cx: &Context<'_>) -> Result<PageResponse, PageError> {
     let mut waiting = Vec::new();
     for (status, name, meaning) in WAITING {
         waiting.push((name, meaning, cx.svc.dashboard().backlog(status).await?));
@@ -106,8 +103,8 @@ fn node(cx: &Context<'_>) -> Markup {
 }
 
 /// Revokes a session of an operator.
-pub(in crate::dashboard) async fn revoke_session(cx: &Context<'_>) -> Result<PageResponse, PageError> {
+pub(crate) async fn revoke_session(cx: &Context<'_>) -> Result<PageResponse, PageError> {
     cx.svc.dashboard().revoke(None, cx.id::<SessionId>()?).await?;
-    cx.dashboard.check_sessions();
-    Ok(PageResponse::see_other(&cx.url("/system?notice=session-revoked")))
+    cx.site.check_sessions();
+    Ok(cx.see_other("/system?notice=session-revoked"))
 }

@@ -1,29 +1,18 @@
 //! Webhooks: endpoints with their figures, and what can be done with them.
 
-use maud::{Markup, html};
-use svc_core::accounts::sessions::Role;
-use svc_core::accounts::tenants::Tenant;
 use svc_core::store::DeliveryFilter;
-use svc_core::values::{EventSet, Patch, Text, TimeZone};
+use svc_core::values::{EventSet, Text, TimeZone};
 use svc_core::webhooks::options::Authentication;
 use svc_core::webhooks::replays::ReplayCreate;
 use svc_core::webhooks::signatures::SigningKeys;
 use svc_core::webhooks::statistics::{AttemptOutcome, Backlog, HourOfAttempts, Tally};
-use svc_core::webhooks::subscriptions::{self, SubscriptionId, WebhookSubscription, WebhookUpdate};
+use svc_core::webhooks::subscriptions::{self, SubscriptionId, WebhookSubscription};
 
 use super::apps::ConnectedApps;
-use super::endpoint_forms::{kinds_of, made_of, secret};
-use super::made::{self, key_field};
-use super::record_forms::refusal;
-use super::{deliveries, filters};
+use super::endpoint_forms::{kinds_of, secret, secret_of};
+use super::{deliveries, filters, replays};
 use crate::dashboard::chart::{Column, Series, Span, bars, spans};
-use crate::dashboard::components::{
-    Tone, badge, chosen_overlap, confirmed, csrf, empty, exact_time, facts, figure, heading, number, overlap_choice,
-    post_button, problem, section, table, time_or,
-};
-use crate::dashboard::context::Context;
-use crate::dashboard::layout;
-use crate::dashboard::page_response::{PageError, PageResponse};
+use crate::dashboard::prelude::*;
 
 /// The number of deliveries on the page of an endpoint.
 const RECENT: u32 = 10;
@@ -67,7 +56,7 @@ fn milliseconds(duration: Option<u32>) -> String {
 }
 
 /// Lists the endpoints.
-pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let account = cx.svc.account(tenant.id);
     let mut endpoints = Vec::new();
     for endpoint in deliveries::list_endpoints(&cx.svc, tenant.id).await? {
@@ -127,7 +116,7 @@ fn kinds(events: &EventSet) -> String {
 }
 
 /// Shows an endpoint.
-pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let account = cx.svc.account(tenant.id);
     let endpoint = account.webhooks().get(cx.id::<SubscriptionId>()?).await?;
     let hours = account.deliveries().attempts_by_hour(Some(endpoint.id)).await?;
@@ -197,7 +186,7 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
             (section("Recover", html! {
                 p { "Sends everything again that failed or was held since a time, in the order in which it happened." }
                 form.filters method="post" action=(cx.url(&format!("/webhooks/{}/recover", endpoint.id))) {
-                    (csrf(cx))
+                    (hidden(cx, &Form::default(), ""))
                     (problem(cx, &format!("/webhooks/{}/recover", endpoint.id)))
                     (filters::choice("within", "Since", filters::spans("24h")))
                     label { input type="checkbox" name="missed" value="on"; " Also events from when it was disabled" }
@@ -289,7 +278,7 @@ fn fingerprint(sha256: &str) -> String {
 fn actions(cx: &Context<'_>, endpoint: &WebhookSubscription, backlog: &Backlog) -> Markup {
     let path = |action: &str| format!("/webhooks/{}/{action}", endpoint.id);
     let button = |action: &str, text: &str, class: &str| post_button(cx, &path(action), class, html! {}, text);
-    let overlap = html! { (key_field(cx)) (overlap_choice("How long the old secret signs as well")) };
+    let overlap = overlap_choice("How long the old secret signs as well");
     // That of an app is changed by the app alone, which alone knows its secret.
     let is_own = endpoint.grant_id.is_none();
     let url = &endpoint.url;
@@ -303,7 +292,7 @@ fn actions(cx: &Context<'_>, endpoint: &WebhookSubscription, backlog: &Backlog) 
         } @else {
             (button("enable", "Enable", "primary"))
         }
-        @if cx.dashboard.trials.is_some() { (button("try", "Try it", "")) }
+        @if cx.site.trials.is_some() { (button("try", "Try it", "")) }
         @if is_own { a.button href=(cx.url(&path("edit"))) { "Edit" } }
         @if !is_own {
         } @else if endpoint.previous_until.is_some_and(|until| until > cx.now) {
@@ -337,72 +326,31 @@ fn durations(tenant: &Tenant, hours: &[HourOfAttempts]) -> Vec<Span> {
     hours.iter().map(|at| Span { label: hour(tenant, at), values: percentiles(at) }).collect()
 }
 
-/// Returns to the page of an endpoint after a change.
-fn back(cx: &Context<'_>, id: SubscriptionId, notice: &str) -> PageResponse {
-    PageResponse::see_other(&cx.url(&format!("/webhooks/{id}?notice={notice}")))
-}
-
 /// Sends a test event, and shows its delivery.
-pub(in crate::dashboard) async fn test(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    let sent = cx.svc.account(tenant.id).webhooks().send_test(cx.id::<SubscriptionId>()?, None).await?;
-    Ok(PageResponse::see_other(&cx.url(&format!("/deliveries/{}?notice=test-sent", sent.id))))
+pub(crate) async fn test(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+    let endpoint = cx.id::<SubscriptionId>()?;
+    let delivery = submit(cx, tenant.id, "svc.webhooks.send_test", endpoint, async |tx, form| {
+        Ok(subscriptions::send_test(tx, form.tenant, form.input, None).await?.id.uuid())
+    });
+    let delivery = delivery.await.map_err(refusal)?;
+    Ok(cx.see_other(&format!("/deliveries/{delivery}?notice=test-sent")))
 }
 
 /// Replaces the secret, which signs as well for a while.
-pub(in crate::dashboard) async fn rotate(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn rotate(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let overlap = chosen_overlap(&cx.form, "Choose how long the old secret signs as well.")?;
-    let sent = (tenant.id, made::sent(cx)?, cx.id::<SubscriptionId>()?, overlap);
-    let new = cx.svc.store().write("dashboard.rotate_endpoint", sent, async |tx, (tenant, form, id, overlap)| {
-        if let Some(made) = made::before(tx, *tenant, form.as_ref()).await? {
-            return Ok(made);
-        }
-        let endpoint = subscriptions::rotate_secret(tx, *tenant, *id, *overlap).await?;
-        made::remember(tx, *tenant, form.as_ref(), made_of(&endpoint)).await
+    let input = (cx.id::<SubscriptionId>()?, overlap);
+    let new = submit(cx, tenant.id, "dashboard.rotate_endpoint", input, async |tx, form| {
+        let (id, overlap) = form.input;
+        Ok(secret_of(&subscriptions::rotate_secret(tx, form.tenant, id, overlap).await?))
     });
     Ok(secret(cx, tenant, &new.await.map_err(refusal)?, "Secret rotated"))
 }
 
-/// Ends the overlap of a rotation.
-pub(in crate::dashboard) async fn finish_rotation(
-    cx: &Context<'_>,
-    tenant: &Tenant,
-) -> Result<PageResponse, PageError> {
-    let endpoint = cx.svc.account(tenant.id).webhooks().finish_rotation(cx.id::<SubscriptionId>()?).await?;
-    Ok(back(cx, endpoint.id, "rotation-finished"))
-}
-
-/// Enables an endpoint, also after a pause.
-pub(in crate::dashboard) async fn enable(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    set_enabled(cx, tenant, true, "endpoint-enabled").await
-}
-
-/// Disables an endpoint.
-pub(in crate::dashboard) async fn disable(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    set_enabled(cx, tenant, false, "endpoint-disabled").await
-}
-
-async fn set_enabled(
-    cx: &Context<'_>,
-    tenant: &Tenant,
-    enabled: bool,
-    notice: &str,
-) -> Result<PageResponse, PageError> {
-    let change = WebhookUpdate { enabled: Patch::Set(enabled), ..WebhookUpdate::default() };
-    let endpoint = cx.svc.account(tenant.id).webhooks().update(cx.id::<SubscriptionId>()?, change).await?;
-    Ok(back(cx, endpoint.id, notice))
-}
-
-/// Deletes an endpoint.
-pub(in crate::dashboard) async fn delete(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    cx.svc.account(tenant.id).webhooks().delete(cx.id::<SubscriptionId>()?).await?;
-    Ok(PageResponse::see_other(&cx.url("/webhooks?notice=endpoint-deleted")))
-}
-
 /// Starts a recovery, and shows its progress.
-pub(in crate::dashboard) async fn recover(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+pub(crate) async fn recover(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let endpoint = cx.svc.account(tenant.id).webhooks().get(cx.id::<SubscriptionId>()?).await?;
     let since = filters::begins(cx, cx.form.text("within"))?.unwrap_or(endpoint.created_at);
     let input = ReplayCreate { missed: cx.form.text("missed") == "on", ..ReplayCreate::new(endpoint.id, since) };
-    let replay = cx.svc.account(tenant.id).replays().create(input).await?;
-    Ok(PageResponse::see_other(&cx.url(&format!("/replays/{}", replay.id))))
+    replays::begin(cx, tenant.id, "svc.replays.create", input).await
 }

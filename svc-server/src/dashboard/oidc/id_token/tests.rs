@@ -18,7 +18,7 @@ fn verify(token: &str, keys: &[Key], seconds: i64) -> Result<Claims, TokenError>
     let algorithms = NAMES.map(str::to_owned);
     let (issuer, client_id, nonce) = ("https://id.example.com", "svc", "a nonce");
     let now = Timestamp::from_micros(seconds * 1_000_000);
-    Expected { issuer, client_id, nonce, algorithms: &algorithms, keys, now }.verify(token)
+    Expectations { issuer, client_id, nonce, algorithms: &algorithms, keys, now }.verify(token)
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! Who made a change, for people.
 
-use maud::{Markup, html};
 use svc_core::Svc;
 use svc_core::accounts::actor::split_tool;
 use svc_core::accounts::apps::{App, AppId};
@@ -8,10 +7,9 @@ use svc_core::accounts::keys::{ApiKey, KeyId};
 use svc_core::error::Error;
 use svc_core::values::TenantId;
 
-use crate::dashboard::components::{isolated, without_bidi_controls};
-use crate::dashboard::context::Context;
 use crate::dashboard::pages::apps::ConnectedApps;
 use crate::dashboard::pages::filters;
+use crate::dashboard::prelude::*;
 
 /// The number of keys and of apps in the filter: the newest keys, and the oldest apps.
 const MAX_KEYS: usize = 100;
@@ -115,8 +113,8 @@ impl Actors {
         }
     }
 
-    /// Returns the options of the filter: the keys and the members of the account, what else acts, and who is shown.
-    pub(super) async fn options(&self, cx: &Context<'_>, tenant: TenantId) -> Result<Markup, Error> {
+    /// Returns the filter of who made a change: the keys and the members of the account, what else acts, and who is shown.
+    pub(super) async fn filter(&self, cx: &Context<'_>, tenant: TenantId) -> Result<Markup, Error> {
         let members = cx.svc.account(tenant).members().list().await?;
         let keys = self.keys.iter().rev().take(MAX_KEYS).map(|key| format!("key:{}", key.id));
         let apps = self.connected.ids().take(MAX_KEYS).map(|id| format!("{APP}{id}"));
@@ -128,7 +126,6 @@ impl Actors {
                 actors.push(actor.to_owned());
             }
         }
-        let any = std::iter::once((String::new(), "Everyone".to_owned()));
         let named = actors.into_iter().map(|actor| {
             let name = self.name(&actor);
             let name = match (self.key(&actor), self.app(&actor)) {
@@ -138,7 +135,7 @@ impl Actors {
             };
             (actor, name)
         });
-        Ok(filters::options(cx.query.text("actor"), any.chain(named)))
+        Ok(filters::one_of(cx, "actor", "Who", "Everyone", named))
     }
 }
 

@@ -2,26 +2,24 @@
 
 use std::time::Duration;
 
-use maud::{Markup, html};
 use serde_json::{Map, Value};
 use svc_core::Svc;
 use svc_core::accounts::audit::object_word;
-use svc_core::accounts::tenants::Tenant;
 use svc_core::changes::{Change, FieldChange};
 use svc_core::error::Error;
 use svc_core::requests::{ApiRequest, MAX_AGE, RequestFilter};
 use svc_core::values::{TimeZone, Timestamp};
 
 use super::actors::Actors;
-use crate::dashboard::components::{table, time};
-use crate::dashboard::context::Context;
-use crate::dashboard::pages::records::{ContactNames, is_amount, kind_of, label, money, name, names_of, short};
+use crate::dashboard::pages::kinds::kind_of;
+use crate::dashboard::pages::records::{ContactNames, is_amount, label, money, name, names_of, short};
+use crate::dashboard::prelude::*;
 
 /// The longest value of a field that is shown, in characters.
 const MAX_VALUE: usize = 80;
 
 /// What it takes to show changes.
-pub(in crate::dashboard::pages) struct ChangeTable<'a> {
+pub(crate) struct ChangeTable<'a> {
     cx: &'a Context<'a>,
     tenant: &'a Tenant,
     texts: ChangeTexts,
@@ -115,11 +113,7 @@ impl ChangeTexts {
 
 impl<'a> ChangeTable<'a> {
     /// Looks up the names of who made changes and of contacts, and the requests.
-    pub(in crate::dashboard::pages) async fn new(
-        cx: &'a Context<'a>,
-        tenant: &'a Tenant,
-        changes: &[Change],
-    ) -> Result<Self, Error> {
+    pub(crate) async fn new(cx: &'a Context<'a>, tenant: &'a Tenant, changes: &[Change]) -> Result<Self, Error> {
         let texts = ChangeTexts::new(&cx.svc, tenant, changes).await?;
         let may_be_logged = |change: &Change| {
             let is_request = ["key:", "app:"].iter().any(|prefix| change.entry.actor.starts_with(prefix));
@@ -139,7 +133,7 @@ impl<'a> ChangeTable<'a> {
     }
 
     /// Returns the table.
-    pub(in crate::dashboard::pages) fn render(&self, changes: &[Change]) -> Markup {
+    pub(crate) fn render(&self, changes: &[Change]) -> Markup {
         table(
             "Changes",
             &["Change", "What changed", "Who", "What came of it", "When"],
@@ -165,13 +159,12 @@ impl<'a> ChangeTable<'a> {
         let (entry, id) = (&change.entry, change.entry.object_id);
         let path = match (entry.object_kind.as_str(), &change.payment) {
             ("payment", Some(payment)) => Some(format!("/invoices/{}", payment.invoice_id)),
-            (kind, _) if kind_of(kind).is_some() => kind_of(kind).map(|kind| kind.path(id)),
             ("webhook", _) => Some(format!("/webhooks/{id}")),
             ("delivery", _) => Some(format!("/deliveries/{id}")),
             ("key", _) => Some(format!("/keys#key-{id}")),
-            ("grant", _) if self.cx.dashboard.has_apps() => Some(format!("/apps#grant-{id}")),
-            ("app", _) if self.cx.dashboard.has_apps() => Some(format!("/developer-apps/{id}")),
-            _ => None,
+            ("grant", _) if self.cx.site.has_apps() => Some(format!("/apps#grant-{id}")),
+            ("app", _) if self.cx.site.has_apps() => Some(format!("/developer-apps/{id}")),
+            (kind, _) => kind_of(kind).map(|kind| kind.path(id)),
         };
         let name = html! {
             @match self.texts.object_name(change) { Some(name) => { (short(&name)) } None => { code { (id) } } }

@@ -1,11 +1,10 @@
 //! The contact of another record, as people name it.
 
-use svc_core::accounts::tenants::Tenant;
 use svc_core::find::{self, MAX_HITS};
 use svc_core::prelude::*;
 use svc_core::resources::RecordKind;
 
-use crate::dashboard::context::Context;
+use crate::dashboard::prelude::*;
 
 /// Finds the contact with this id, email address or name, or says why there is no such one.
 ///

@@ -1,14 +1,11 @@
 //! From the fields of a form to the JSON that the API takes, and from a record to the fields.
 
 use serde_json::{Map, Value};
-use svc_core::accounts::tenants::Tenant;
 use svc_core::prelude::*;
 
 use super::contact;
-use super::fields::{Control, Field, FormOf};
-use crate::dashboard::components::Errors;
-use crate::dashboard::context::{Context, Form};
-use crate::dashboard::pages::records::RecordKind;
+use crate::dashboard::pages::kinds::{Control, Field, FormPurpose, Kind};
+use crate::dashboard::prelude::*;
 
 /// What was typed, as the API takes it.
 pub(super) struct Body {
@@ -24,8 +21,8 @@ impl Body {
     }
 
     /// Returns the JSON object.
-    pub(super) fn json(&self) -> Vec<u8> {
-        format!("{{{}}}", self.members.join(",")).into_bytes()
+    pub(super) fn json(&self) -> String {
+        format!("{{{}}}", self.members.join(","))
     }
 }
 
@@ -35,14 +32,9 @@ impl Body {
 /// # Errors
 ///
 /// [`Error::Store`].
-pub(super) async fn read(
-    cx: &Context<'_>,
-    tenant: &Tenant,
-    kind: RecordKind,
-    shown: Option<&Form>,
-) -> Result<Body, Error> {
+pub(super) async fn read(cx: &Context<'_>, tenant: &Tenant, kind: &Kind, shown: Option<&Form>) -> Result<Body, Error> {
     let mut body = Body { members: Vec::new(), errors: Errors::default() };
-    let form = if shown.is_some() { FormOf::Edited } else { FormOf::New };
+    let form = if shown.is_some() { FormPurpose::Edited } else { FormPurpose::New };
     for field in kind.fields(form) {
         let text = typed(&cx.form, field);
         if shown.is_some_and(|shown| is_unchanged(shown, &cx.form, field, &tenant.time_zone)) {
@@ -81,7 +73,7 @@ async fn json(cx: &Context<'_>, tenant: &Tenant, field: &Field, text: &str) -> R
     let string = |text: &str| Value::from(text).to_string();
     Ok(match field.control {
         Control::Line | Control::Lines | Control::Choice(_) | Control::Day => Ok(string(text)),
-        Control::Amount => amount(text).map(|_| number(text)),
+        Control::Amount => amount(text),
         Control::Time => match tenant.time_zone.time_of(text, cx.form.text(field.offset)) {
             Ok(at) => Ok(string(&at.to_string())),
             Err(issue) => Err(format!("The time {issue}.")),
@@ -90,11 +82,11 @@ async fn json(cx: &Context<'_>, tenant: &Tenant, field: &Field, text: &str) -> R
     })
 }
 
-/// Reads an amount of money, or says what is wrong with it.
-pub(in crate::dashboard::pages) fn amount(text: &str) -> Result<Decimal, String> {
+/// Returns an amount of money as a number of JSON, or says what is wrong with it.
+pub(crate) fn amount(text: &str) -> Result<String, String> {
     // An exponent is a slip of the finger here.
     match Decimal::parse(text) {
-        Ok(amount) if !text.contains(['e', 'E']) => Ok(amount),
+        Ok(_) if !text.contains(['e', 'E']) => Ok(number(text)),
         Ok(_) => Err("The amount must be a number such as 1500.95.".to_owned()),
         Err(issue) => Err(format!("The amount {issue}, with a point and without spaces or commas.")),
     }
@@ -118,11 +110,11 @@ fn number(text: &str) -> String {
 pub(super) async fn shown(
     cx: &Context<'_>,
     tenant: &Tenant,
-    kind: RecordKind,
+    kind: &Kind,
     record: &Map<String, Value>,
 ) -> Result<Form, Error> {
     let mut values = Vec::new();
-    for field in kind.fields(FormOf::Edited) {
+    for field in kind.fields(FormPurpose::Edited) {
         let text = match (record.get(field.name), field.control) {
             (None | Some(Value::Null), _) => String::new(),
             (Some(Value::String(id)), Control::Contact) => contact::shown(cx, tenant, id).await?,
@@ -155,8 +147,7 @@ mod tests {
     #[test]
     fn amounts_are_typed_with_a_point_and_without_an_exponent() {
         for (typed, json) in [("149.50", "149.50"), ("007", "7"), ("0", "0"), ("00.5", "0.5"), ("0.25", "0.25")] {
-            assert!(amount(typed).is_ok(), "{typed}");
-            assert_eq!(number(typed), json);
+            assert_eq!(amount(typed).unwrap(), json);
         }
         for wrong in ["1,50", "1e3", "$5", "-1", "1 000", "NaN", ".5", "5.", "9999999999999"] {
             assert!(amount(wrong).is_err(), "{wrong}");

@@ -1,25 +1,20 @@
 //! The lists of records.
 
-use std::sync::Arc;
-
 use http::StatusCode;
-use maud::{Markup, html};
 use serde_json::{Map, Value};
-use svc_core::accounts::tenants::Tenant;
 use svc_core::error::Error;
 use svc_core::pages::Limit;
 use svc_core::prelude::*;
+use svc_core::resources::RecordKind;
 use uuid::Uuid;
 
 use super::values::{ContactNames, is_amount, names_of, text, words};
-use super::{CONTACT, FieldValues, Kind, LISTED, RecordKind, Selection, find, name, short};
-use crate::dashboard::components::{empty, heading, table};
-use crate::dashboard::context::Context;
+use super::{FieldValues, LISTED, Selection, find, name, short};
 use crate::dashboard::csv;
-use crate::dashboard::layout;
-use crate::dashboard::page_response::{PageError, PageResponse};
 use crate::dashboard::pages::filters;
+use crate::dashboard::pages::kinds::{CONTACT, Kind};
 use crate::dashboard::pages::record_actions::new_button;
+use crate::dashboard::prelude::*;
 
 /// The number of records on a page.
 const PAGE: u32 = 50;
@@ -29,21 +24,18 @@ const CSV_PIECE: u32 = 50;
 const FILTERS: [&str; 6] = ["status", "contact", "search", "within", "since", "until"];
 
 /// Lists the records, or finds some.
-pub(in crate::dashboard) async fn list(
-    cx: &Context<'_>,
-    tenant: &Tenant,
-    kind: &Kind,
-) -> Result<PageResponse, PageError> {
+pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant, kind: &'static Kind) -> Result<PageResponse, PageError> {
     let search = cx.query.text("search");
-    let path = format!("/{}", kind.collection);
+    let path = kind.list_path();
     if let Ok(id) = search.parse::<Uuid>() {
-        return Ok(PageResponse::see_other(&cx.url(&kind.path(id))));
+        return Ok(cx.see_other(&kind.path(id)));
     }
     let created = filters::period(cx, tenant)?;
     let contact = filters::value(cx, "contact")?;
-    let selection = Selection { created, contact, search, status: cx.query.text("status") };
+    let (search, status) = (search.to_owned(), cx.query.text("status").to_owned());
+    let selection = Selection { created, contact, search, status };
     if cx.query.text("format") == "csv" {
-        return csv_file(cx, tenant, kind, &selection).await;
+        return csv_file(cx, tenant, kind, selection).await;
     }
     let cursor = cx.query.given("cursor").and_then(|cursor| cursor.parse::<Uuid>().ok());
     let params = ListParams { limit: Limit::new(PAGE), cursor: cursor.map(Into::into), ..ListParams::default() };
@@ -58,7 +50,7 @@ pub(in crate::dashboard) async fn list(
     let values = FieldValues::new(cx, tenant, contacts).await?;
     let is_filtered = !cx.query.encoded(&FILTERS).is_empty();
     let content = html! {
-        (heading(kind.title, "", new_button(cx, kind.collection)))
+        (heading(kind.title, "", new_button(cx, kind)))
         (filter_form(cx, kind, &path, &values))
         @match &found {
             Err(reason) => { p.banner.bad role="alert" { (reason) } }
@@ -164,24 +156,21 @@ pub(super) fn record_table(
 async fn csv_file(
     cx: &Context<'_>,
     tenant: &Tenant,
-    kind: &Kind,
-    selection: &Selection<'_>,
+    kind: &'static Kind,
+    selection: Selection,
 ) -> Result<PageResponse, PageError> {
-    let (svc, tenant, kind) = (cx.svc.clone(), tenant.id, kind.records.kind());
-    let Selection { created, contact, search, status } = selection;
-    let selected = Arc::new((created.clone(), *contact, (*search).to_owned(), (*status).to_owned()));
-    csv::respond(kind.collection, kind.fields, LISTED, None, move |cursor: Option<Uuid>| {
-        let (svc, selected) = (svc.clone(), Arc::clone(&selected));
+    let (svc, tenant) = (cx.svc.clone(), tenant.id);
+    let columns: Vec<&str> = kind.file.split(' ').collect();
+    csv::respond(kind.collection, &columns, LISTED, None, move |cursor: Option<Uuid>| {
+        let (svc, selection) = (svc.clone(), selection.clone());
         async move {
-            let (created, contact, search, status) = &*selected;
-            let selection = Selection { created: created.clone(), contact: *contact, search, status };
             let cursor = cursor.map(Into::into);
             let params = ListParams { limit: Limit::new(CSV_PIECE), cursor, ..ListParams::default() };
             let (records, next) = find(svc.account(tenant), kind, &selection, params).await?;
             let names = names_of(&svc, tenant, records.iter().map(|record| text(record, "contact_id"))).await?;
             let mut rows = csv::Rows::default();
             for record in &records {
-                rows.add(kind.fields.iter().map(|field| cell(record, field, &names)));
+                rows.add(kind.file.split(' ').map(|field| cell(record, field, &names)));
             }
             Ok((rows, next.map(Some)))
         }

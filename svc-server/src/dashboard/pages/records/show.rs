@@ -1,25 +1,20 @@
 //! The page of a record.
 
-use maud::{Markup, html};
 use serde_json::{Map, Value};
-use svc_core::accounts::tenants::Tenant;
 use svc_core::changes::{ChangeFilter, trace_paid};
 use svc_core::error::Error;
 use svc_core::pages::Limit;
 use svc_core::prelude::*;
+use svc_core::resources::RecordKind;
 use svc_core::resources::invoices::MAX_SUMMED;
 use uuid::Uuid;
 
 use super::list::record_table;
-use super::{
-    BOOKINGS, FieldValues, INVOICES, JOBS, Kind, QUOTES, RecordKind, Selection, find, get, label, name, short,
-};
-use crate::dashboard::components::{capitalized, exact_time, facts, heading, number, section, table};
-use crate::dashboard::context::Context;
-use crate::dashboard::layout;
-use crate::dashboard::page_response::{PageError, PageResponse};
+use super::{FieldValues, Selection, find, get, label, name, short};
 use crate::dashboard::pages::audit::ChangeTable;
+use crate::dashboard::pages::kinds::{BOOKINGS, INVOICES, JOBS, Kind, QUOTES};
 use crate::dashboard::pages::record_actions;
+use crate::dashboard::prelude::*;
 
 /// The number of changes on the page of a record.
 const HISTORY: u32 = 50;
@@ -29,11 +24,7 @@ const OF_CONTACT: u32 = 10;
 const PAYMENTS: u32 = 100;
 
 /// Shows one record with its history.
-pub(in crate::dashboard) async fn show(
-    cx: &Context<'_>,
-    tenant: &Tenant,
-    kind: &Kind,
-) -> Result<PageResponse, PageError> {
+pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant, kind: &Kind) -> Result<PageResponse, PageError> {
     let id: Uuid = cx.id()?;
     let account = cx.svc.account(tenant.id);
     let record = get(account, kind, id).await?;
@@ -45,8 +36,8 @@ pub(in crate::dashboard) async fn show(
     let values = FieldValues::of(cx, tenant, std::slice::from_ref(&record)).await?;
     let name = name(kind, &record);
     let content = html! {
-        p { a href=(cx.url(&format!("/{}", kind.collection))) { (kind.title) } }
-        (heading(&short(&name), "", record_actions::buttons(cx, tenant, kind.collection, id).await?))
+        p { a href=(cx.url(&kind.list_path())) { (kind.title) } }
+        (heading(&short(&name), "", record_actions::buttons(cx, tenant, kind, id).await?))
         (section("Details", details(&record, &values)))
         @match kind.records {
             RecordKind::Contact => { (of_contact(cx, tenant, id.into()).await?) }
@@ -75,7 +66,6 @@ fn details(record: &Map<String, Value>, values: &FieldValues<'_>) -> Markup {
     let fields = fields.map(String::as_str).chain(["id"]);
     let fields: Vec<(String, Markup)> =
         fields.map(|field| (capitalized(&label(field)), values.value(record, field))).collect();
-    let fields: Vec<(&str, Markup)> = fields.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
     facts(&fields)
 }
 

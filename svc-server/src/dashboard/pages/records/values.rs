@@ -2,39 +2,36 @@
 
 use std::collections::BTreeMap;
 
-use maud::{Markup, html};
 use serde_json::{Map, Value};
-use svc_core::accounts::tenants::Tenant;
 use svc_core::error::Error;
 use svc_core::prelude::*;
 use svc_core::values::JOB_SCALE;
 
-use super::{CONTACTS, Kind, RecordKind};
-use crate::dashboard::components::{Tone, badge, exact_time};
-use crate::dashboard::context::Context;
+use crate::dashboard::pages::kinds::{CONTACTS, Kind};
+use crate::dashboard::prelude::*;
 
 /// The longest text in a list, in characters.
 const MAX_TEXT: usize = 120;
 
 /// What it takes to show fields of records.
-pub(in crate::dashboard::pages) struct FieldValues<'a> {
+pub(crate) struct FieldValues<'a> {
     cx: &'a Context<'a>,
     tenant: &'a Tenant,
     names: ContactNames,
 }
 
 /// What contacts are called.
-pub(in crate::dashboard::pages) struct ContactNames(BTreeMap<ContactId, String>);
+pub(crate) struct ContactNames(BTreeMap<ContactId, String>);
 
 impl ContactNames {
     /// Returns what the contact is called whose id this is.
-    pub(in crate::dashboard::pages) fn get(&self, id: &str) -> Option<&str> {
+    pub(crate) fn get(&self, id: &str) -> Option<&str> {
         id.parse().ok().and_then(|id: ContactId| self.0.get(&id)).map(String::as_str)
     }
 }
 
 /// Looks up the names of contacts. Texts that are no ids are left out.
-pub(in crate::dashboard::pages) async fn names_of(
+pub(crate) async fn names_of(
     svc: &Svc,
     tenant: TenantId,
     contacts: impl Iterator<Item = &str>,
@@ -50,7 +47,7 @@ pub(in crate::dashboard::pages) async fn names_of(
 
 impl<'a> FieldValues<'a> {
     /// Looks up the names of contacts.
-    pub(in crate::dashboard::pages) async fn new(
+    pub(crate) async fn new(
         cx: &'a Context<'a>,
         tenant: &'a Tenant,
         contacts: impl Iterator<Item = &str>,
@@ -68,22 +65,21 @@ impl<'a> FieldValues<'a> {
     }
 
     /// Returns what the contact is called whose id this is.
-    pub(in crate::dashboard::pages) fn contact(&self, id: &str) -> Option<&str> {
+    pub(crate) fn contact(&self, id: &str) -> Option<&str> {
         self.names.get(id)
     }
 
     /// Returns the value of a field, by what its name says that it is.
     pub(super) fn value(&self, record: &Map<String, Value>, field: &str) -> Markup {
-        let url = |collection: &str, id: &str| self.cx.url(&format!("/{collection}/{id}"));
         match (field, record.get(field)) {
             (_, None | Some(Value::Null)) => html! { span.soft { "–" } },
             ("status", Some(Value::String(status))) => badge(status_tone(status), &words(status)),
             (field, Some(amount)) if is_amount(field) => html! { span.fixed { (money(record, amount)) } },
             ("contact_id", Some(Value::String(id))) => {
-                html! { a href=(url(CONTACTS.collection, id)) { (short(self.contact(id).unwrap_or(id))) } }
+                html! { a href=(self.cx.url(&CONTACTS.path(id))) { (short(self.contact(id).unwrap_or(id))) } }
             }
             ("quote_id" | "invoice_id", Some(Value::String(id))) => {
-                html! { a href=(url(&field.replace("_id", "s"), id)) { code { (id) } } }
+                html! { a href=(self.cx.url(&format!("/{}/{id}", field.replace("_id", "s")))) { code { (id) } } }
             }
             ("id", Some(Value::String(id))) => html! { code { (id) } },
             ("issue_date" | "due_date" | "valid_until", Some(Value::String(date))) => {
@@ -99,13 +95,13 @@ impl<'a> FieldValues<'a> {
 }
 
 /// Returns whether a field holds an amount of money.
-pub(in crate::dashboard::pages) fn is_amount(field: &str) -> bool {
+pub(crate) fn is_amount(field: &str) -> bool {
     matches!(field, "total" | "amount_paid" | "outstanding" | "estimated_total" | "actual_total" | "refunded_amount")
 }
 
 /// Returns an amount in the currency of a record with all of its decimals, such as `AUD 15,680.00`. Jobs have amounts
 /// without a currency.
-pub(in crate::dashboard::pages) fn money(record: &Map<String, Value>, amount: &Value) -> String {
+pub(crate) fn money(record: &Map<String, Value>, amount: &Value) -> String {
     let digits = amount.to_string();
     let currency = Currency::from_stored(text(record, "currency"));
     let scale = currency.map_or(JOB_SCALE, Currency::scale);
@@ -117,15 +113,8 @@ pub(in crate::dashboard::pages) fn money(record: &Map<String, Value>, amount: &V
 }
 
 /// Returns what people call a record.
-pub(in crate::dashboard::pages) fn name(kind: &Kind, record: &Map<String, Value>) -> String {
-    let fields: &[&str] = match kind.records {
-        RecordKind::Contact => &["first_name", "last_name"],
-        RecordKind::Invoice => &["invoice_number"],
-        RecordKind::Quote => &["quote_number"],
-        RecordKind::Booking => &["service_name"],
-        RecordKind::Job => &["job_number"],
-    };
-    let names: Vec<&str> = fields.iter().map(|field| text(record, field)).filter(|name| !name.is_empty()).collect();
+pub(crate) fn name(kind: &Kind, record: &Map<String, Value>) -> String {
+    let names: Vec<&str> = kind.name.iter().map(|field| text(record, field)).filter(|name| !name.is_empty()).collect();
     let others = ["company_name", "email"].map(|field| text(record, field));
     match names.join(" ") {
         named if !named.is_empty() => named,
@@ -141,7 +130,7 @@ pub(super) fn text<'r>(record: &'r Map<String, Value>, field: &str) -> &'r str {
 }
 
 /// Returns the beginning of a long text.
-pub(in crate::dashboard::pages) fn short(text: &str) -> String {
+pub(crate) fn short(text: &str) -> String {
     match text.char_indices().nth(MAX_TEXT) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
@@ -154,7 +143,7 @@ pub(super) fn words(name: &str) -> String {
 }
 
 /// Returns the name of a field for people.
-pub(in crate::dashboard::pages) fn label(field: &str) -> String {
+pub(crate) fn label(field: &str) -> String {
     let name = match field {
         "contact_id" => "contact",
         "quote_id" => "quote",

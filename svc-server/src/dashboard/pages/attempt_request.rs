@@ -1,7 +1,6 @@
 //! The request of an attempt, made anew from what is stored by the code that sent it: as text, as a command of curl, and how
 //! its signatures come about.
 
-use maud::{Markup, html};
 use svc_core::crypto::sha256;
 use svc_core::values::{Timestamp, WebhookUrl};
 use svc_core::webhooks::deliveries::{AttemptLog, Delivery};
@@ -9,11 +8,11 @@ use svc_core::webhooks::engine::Attempt;
 use svc_core::webhooks::events::Event;
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 
-use crate::dashboard::components::{number, section};
 use crate::dashboard::json::{self, MAX_SHOWN, beginning};
+use crate::dashboard::prelude::*;
 
 /// The request of an attempt.
-pub(super) struct SentRequest {
+pub(super) struct AttemptRequest {
     url: WebhookUrl,
     pub(super) headers: Vec<(&'static str, String)>,
     /// The names of the headers whose values are secret.
@@ -21,7 +20,7 @@ pub(super) struct SentRequest {
     pub(super) body: String,
 }
 
-impl SentRequest {
+impl AttemptRequest {
     pub(super) fn new(
         delivery: &Delivery,
         event: &Event,

@@ -1,0 +1,127 @@
+//! What the pages know of each kind of record: a file for each kind.
+
+mod bookings;
+mod contacts;
+mod invoices;
+mod jobs;
+mod quotes;
+
+use std::fmt::Display;
+
+use svc_core::operation::AnyOperation;
+use svc_core::resources::RecordKind;
+
+pub(crate) use self::bookings::BOOKINGS;
+pub(crate) use self::contacts::CONTACTS;
+pub(crate) use self::invoices::INVOICES;
+pub(crate) use self::jobs::JOBS;
+pub(crate) use self::quotes::QUOTES;
+
+/// All kinds, in the order of the navigation.
+pub(super) const ALL: [&Kind; 5] = [&CONTACTS, &INVOICES, &QUOTES, &BOOKINGS, &JOBS];
+
+/// What the pages of a kind of record show.
+pub(crate) struct Kind {
+    pub(super) records: RecordKind,
+    /// The path of its list, which is its collection in the API.
+    pub(super) collection: &'static str,
+    pub(super) title: &'static str,
+    /// One record, for sentences and for the audit log.
+    pub(super) one: &'static str,
+    pub(super) icon: &'static str,
+    /// What the search takes besides an id.
+    pub(super) search: &'static str,
+    /// The statuses by which its list is filtered. None for a list without this filter.
+    pub(super) statuses: fn() -> Vec<&'static str>,
+    /// The fields that people call a record by.
+    pub(super) name: &'static [&'static str],
+    /// The headings and the fields of the list, after the name.
+    pub(super) columns: &'static [(&'static str, &'static str)],
+    /// The columns of its CSV file, which are fields and [`CONTACT`], with spaces in between.
+    pub(super) file: &'static str,
+    /// The fields of its forms. The names are those of the API, whose rules apply.
+    form: &'static [Field],
+    pub(super) create: &'static dyn AnyOperation,
+    pub(super) update: &'static dyn AnyOperation,
+}
+
+impl Kind {
+    /// Returns the path of its list.
+    pub(super) fn list_path(&self) -> String {
+        format!("/{}", self.collection)
+    }
+
+    /// Returns the path of a record.
+    pub(super) fn path(&self, id: impl Display) -> String {
+        format!("/{}/{id}", self.collection)
+    }
+
+    /// Returns the fields of the form for this purpose.
+    pub(super) fn fields(&self, form: FormPurpose) -> impl Iterator<Item = &'static Field> {
+        self.form.iter().filter(move |field| field.only.is_none_or(|only| only == form))
+    }
+}
+
+/// Returns the kind of which one record has this name, if it has pages.
+pub(super) fn kind_of(one: &str) -> Option<&'static Kind> {
+    ALL.into_iter().find(|kind| kind.one == one)
+}
+
+/// The column of a CSV file with the name of the contact.
+pub(super) const CONTACT: &str = "contact";
+const CONTACT_HINT: &str = "The email address, the exact name or the id of a contact.";
+const OPTIONAL_CONTACT_HINT: &str = "The email address, the exact name or the id of a contact. It can be empty.";
+
+/// Which form has a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FormPurpose {
+    New,
+    Edited,
+}
+
+/// A field of a form.
+pub(super) struct Field {
+    /// The name in the API.
+    pub(super) name: &'static str,
+    /// The name of the choice between two times, where clocks show the time that was typed twice. Empty if the field is no time.
+    pub(super) offset: &'static str,
+    pub(super) label: &'static str,
+    pub(super) hint: &'static str,
+    pub(super) control: Control,
+    /// The only form that has it. `None` if both have it.
+    only: Option<FormPurpose>,
+}
+
+/// How a value is typed.
+#[derive(Clone, Copy)]
+pub(super) enum Control {
+    /// A line of text.
+    Line,
+    /// Text of several lines.
+    Lines,
+    /// A number of money.
+    Amount,
+    /// One of a few values.
+    Choice(fn() -> Vec<&'static str>),
+    /// A calendar date.
+    Day,
+    /// A date and a time of day in the time zone of the account.
+    Time,
+    /// A contact: its id, its email address or its name.
+    Contact,
+}
+
+const fn field(name: &'static str, label: &'static str, control: Control, hint: &'static str) -> Field {
+    Field { name, offset: "", label, hint, control, only: None }
+}
+
+/// Returns a field for a time, with the name of the choice between two times.
+const fn time(name: &'static str, offset: &'static str, label: &'static str, hint: &'static str) -> Field {
+    Field { offset, ..field(name, label, Control::Time, hint) }
+}
+
+impl Field {
+    const fn only(self, form: FormPurpose) -> Self {
+        Self { only: Some(form), ..self }
+    }
+}

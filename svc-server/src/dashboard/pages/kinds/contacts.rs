@@ -1,0 +1,35 @@
+//! The pages of contacts.
+
+use svc_core::platform::operations::Records;
+use svc_core::prelude::Contact;
+use svc_core::resources::RecordKind;
+
+use super::Control::Line;
+use super::FormPurpose::{Edited, New};
+use super::{Kind, field};
+
+pub(crate) const CONTACTS: Kind = Kind {
+    records: RecordKind::Contact,
+    collection: "contacts",
+    title: "Contacts",
+    one: "contact",
+    icon: "contact",
+    search: "Email address or id",
+    statuses: Vec::new,
+    name: &["first_name", "last_name"],
+    columns: &[("Email", "email"), ("Company", "company_name"), ("Phone", "phone"), ("Created", "created_at")],
+    file: "id first_name last_name email phone company_name city state postcode created_at updated_at",
+    form: &[
+        field("first_name", "First name", Line, ""),
+        field("last_name", "Last name", Line, ""),
+        field("email", "Email", Line, "A new contact needs one.").only(New),
+        field("email", "Email", Line, "").only(Edited),
+        field("phone", "Phone", Line, ""),
+        field("company_name", "Company", Line, ""),
+        field("city", "Suburb or city", Line, ""),
+        field("state", "State", Line, ""),
+        field("postcode", "Postcode", Line, ""),
+    ],
+    create: &Records::<Contact>::CREATE,
+    update: &Records::<Contact>::UPDATE,
+};

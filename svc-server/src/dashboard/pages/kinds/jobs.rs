@@ -1,0 +1,51 @@
+//! The pages of jobs.
+
+use svc_core::platform::operations::Records;
+use svc_core::prelude::{Job, JobStatus};
+use svc_core::resources::RecordKind;
+
+use super::Control::{Amount, Choice, Line};
+use super::FormPurpose::{Edited, New};
+use super::{Control, Kind, OPTIONAL_CONTACT_HINT, field, time};
+
+pub(crate) const JOBS: Kind = Kind {
+    records: RecordKind::Job,
+    collection: "jobs",
+    title: "Jobs",
+    one: "job",
+    icon: "job",
+    search: "Number or id",
+    statuses,
+    name: &["job_number"],
+    columns: &[
+        ("Title", "title"),
+        ("Contact", "contact_id"),
+        ("Status", "status"),
+        ("Scheduled", "scheduled_start"),
+        ("Created", "created_at"),
+    ],
+    file: "id job_number title contact_id contact customer_name customer_email customer_phone status job_type \
+        priority site_address site_suburb site_state site_postcode scheduled_start scheduled_end \
+        actual_start actual_end estimated_total actual_total quote_id invoice_id created_at updated_at",
+    form: &[
+        field("title", "Title", Line, "What is to be done."),
+        field("status", "Status", Choice(statuses), ""),
+        field("contact_id", "Contact", Control::Contact, OPTIONAL_CONTACT_HINT).only(New),
+        field("job_type", "Type", Line, "In your own words."),
+        field("priority", "Priority", Line, "In your own words."),
+        field("site_address", "Address of the site", Line, "").only(New),
+        field("site_suburb", "Suburb", Line, "").only(New),
+        field("site_state", "State", Line, "").only(New),
+        field("site_postcode", "Postcode", Line, "").only(New),
+        time("scheduled_start", "scheduled_start_offset", "Planned start", ""),
+        time("scheduled_end", "scheduled_end_offset", "Planned end", ""),
+        field("estimated_total", "Estimate", Amount, "Such as 149.50."),
+        field("actual_total", "Final price", Amount, "Such as 149.50.").only(Edited),
+    ],
+    create: &Records::<Job>::CREATE,
+    update: &Records::<Job>::UPDATE,
+};
+
+fn statuses() -> Vec<&'static str> {
+    JobStatus::ALL.iter().map(|status| status.as_str()).collect()
+}
