@@ -326,7 +326,7 @@ impl Dashboard {
     async fn page(&self, parts: &Parts, found: PageMatch<'_>, form: Bytes) -> Result<PageResponse, PageError> {
         let PageMatch { page, path, id, person } = found;
         let form = Form::read(form).await?;
-        let (session, secret) = match (page.handler, person) {
+        let (session, secret) = match (&page.handler, person) {
             (Handler::Anyone(run) | Handler::SignIn(run), _) => return run(&self.site, parts, &form).await,
             (_, person) => person.ok_or(PageError::SignedOut)?,
         };
@@ -383,7 +383,7 @@ impl Surface for Dashboard {
 /// Responds with a page, if the person may ask for it.
 async fn run(cx: &Context<'_>, page: &Page) -> Result<PageResponse, PageError> {
     let session = cx.session;
-    match page.handler {
+    match &page.handler {
         Handler::Anyone(_) | Handler::SignIn(_) => Err(PageError::NotFound),
         Handler::SignedIn(run) => run(cx).await,
         Handler::Member(run) => match &session.email {
@@ -398,7 +398,7 @@ async fn run(cx: &Context<'_>, page: &Page) -> Result<PageResponse, PageError> {
                 let accounts = if session.is_operator() { "/accounts" } else { "/switch" };
                 return Ok(PageResponse::see_other(&cx.url(accounts)));
             };
-            if role < least {
+            if role < *least {
                 let needed = format!("It needs the role {least}. Ask an owner of this account for it.");
                 return Err(PageError::Forbidden(needed));
             }
@@ -406,9 +406,9 @@ async fn run(cx: &Context<'_>, page: &Page) -> Result<PageResponse, PageError> {
             if let Some(owner) = tenant.sandbox_of {
                 let _ = cx.sandbox_of.set(cx.svc.accounts().get(owner).await?.name);
             }
-            match page.handler {
-                Handler::Account(_, run) | Handler::Stream(_, run) => run(cx, &tenant).await,
-                Handler::Change(_, operation, body, next) => change(cx, tenant.id, operation, body, next).await,
+            match &page.handler {
+                Handler::Account(_, run) | Handler::Stream(_, run) => run.call_boxed(cx, &tenant).await,
+                Handler::Change(_, operation, body, next) => change(cx, tenant.id, *operation, body, next).await,
                 _ => Err(PageError::NotFound),
             }
         }

@@ -7,10 +7,11 @@ use svc_core::accounts::sessions::Role;
 use svc_core::accounts::tenants::Tenant;
 use svc_core::operation::AnyOperation;
 use svc_core::platform::operations::{
-    ACCEPT_QUOTE, DECLINE_QUOTE, FINISH_WEBHOOK_ROTATION, PAY_INVOICE, REFUND_INVOICE, RESEND_INVOICE, REVOKE_GRANT,
-    REVOKE_KEY, Records, SEND_INVOICE, VOID_INVOICE,
+    ACCEPT_QUOTE, DECLINE_QUOTE, FINISH_WEBHOOK_ROTATION, RESEND_INVOICE, REVOKE_GRANT, REVOKE_KEY, Records,
+    SEND_INVOICE, VOID_INVOICE,
 };
 use svc_core::resources::contacts::Contact;
+use svc_core::store::CallBoxed;
 use svc_core::values::Email;
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 
@@ -19,9 +20,9 @@ use super::context::Context;
 use super::form::Form;
 use super::page_response::{PageError, PageResponse};
 use super::pages::{
-    accounts, apps, attempts, audit, deliveries, delivery, developer_apps, endpoint_forms, events, find, keys, kinds,
-    members, overview, provider, record_actions, record_forms, records, reference, replays, requests, sandbox,
-    settings, sign_in, system, webhooks,
+    accounts, apps, attempts, audit, deliveries, delivery, developer_apps, endpoint_forms, events, find, keys, members,
+    overview, provider, record_actions, record_forms, records, reference, replays, requests, sandbox, settings,
+    sign_in, system, webhooks,
 };
 use super::site::Site;
 use crate::kernel::head::by_path;
@@ -30,10 +31,16 @@ type Respond<'a> = BoxFuture<'a, Result<PageResponse, PageError>>;
 type AnyoneFn = for<'a> fn(&'a Site, &'a Parts, &'a Form) -> Respond<'a>;
 type SignedInFn = for<'a> fn(&'a Context<'a>) -> Respond<'a>;
 type MemberFn = for<'a> fn(&'a Context<'a>, &'a Email) -> Respond<'a>;
-type AccountFn = for<'a> fn(&'a Context<'a>, &'a Tenant) -> Respond<'a>;
+
+/// The function of a page of an account.
+pub(super) trait AccountFn:
+    for<'a> CallBoxed<&'a Context<'a>, &'a Tenant, Respond<'a>> + Send + Sync + 'static
+{
+}
+
+impl<F> AccountFn for F where F: for<'a> CallBoxed<&'a Context<'a>, &'a Tenant, Respond<'a>> + Send + Sync + 'static {}
 
 /// The function that responds, by who may call it.
-#[derive(Clone, Copy)]
 pub(super) enum Handler {
     /// Everyone, without a session.
     Anyone(AnyoneFn),
@@ -45,12 +52,12 @@ pub(super) enum Handler {
     Member(MemberFn),
     /// People of an account who have at least this role. It gets the account. Operators who look at the account count as
     /// its viewers.
-    Account(Role, AccountFn),
+    Account(Role, Box<dyn AccountFn>),
     /// A change by people of an account who have at least this role: an operation on the record in the path with this body, and
     /// the path of the page that follows, in which `{id}` stands for the id of what was changed.
     Change(Role, &'static dyn AnyOperation, &'static str, &'static str),
     /// The same for a live list, which does not count as a use of the session.
-    Stream(Role, AccountFn),
+    Stream(Role, Box<dyn AccountFn>),
     /// Operators.
     Operator(SignedInFn),
 }
@@ -102,16 +109,17 @@ fn post(path: &'static str, handler: Handler) -> Page {
     Page { method: Method::POST, path, handler, records: PAGE_MEMORY }
 }
 
-/// Makes the handler of a page of an account.
-macro_rules! account {
-    ($least:ident, $respond:path) => {
-        Handler::Account($least, |cx, tenant| Box::pin($respond(cx, tenant)))
-    };
+fn account(least: Role, respond: impl AccountFn) -> Handler {
+    Handler::Account(least, Box::new(respond))
+}
+
+fn stream(respond: impl AccountFn) -> Handler {
+    Handler::Stream(Role::Viewer, Box::new(respond))
 }
 
 /// Returns all pages, those about apps only with apps.
 fn table(has_apps: bool) -> Vec<Page> {
-    use Handler::{Anyone, Change, Member, Operator, SignIn, SignedIn, Stream};
+    use Handler::{Anyone, Change, Member, Operator, SignIn, SignedIn};
     use Role::{Developer, Owner, Viewer};
     let mut pages = vec![
         get("/sign-in", Anyone(|site, parts, _| Box::pin(sign_in::show(site, parts)))),
@@ -121,22 +129,22 @@ fn table(has_apps: bool) -> Vec<Page> {
         post("/sign-out", SignedIn(|cx| Box::pin(sign_in::sign_out(cx)))),
         get("/switch", Member(|cx, email| Box::pin(members::accounts(cx, email)))),
         post("/switch/{id}", Member(|cx, email| Box::pin(members::choose(cx, email)))),
-        get("/", account!(Viewer, overview::show)).reading(LONG_LIST),
-        get("/find", account!(Viewer, find::show)),
-        get("/webhooks", account!(Viewer, webhooks::list)).reading(LONG_LIST),
-        get("/webhooks/new", account!(Developer, endpoint_forms::new)),
-        post("/webhooks/new", account!(Developer, endpoint_forms::create)),
-        post("/webhooks/new/try", account!(Developer, endpoint_forms::try_new)),
-        get("/webhooks/{id}/edit", account!(Developer, endpoint_forms::edit)).reading(LONG_LIST),
-        post("/webhooks/{id}/edit", account!(Developer, endpoint_forms::change)),
-        post("/webhooks/{id}/try", account!(Developer, endpoint_forms::try_existing)),
+        get("/", account(Viewer, overview::show)).reading(LONG_LIST),
+        get("/find", account(Viewer, find::show)),
+        get("/webhooks", account(Viewer, webhooks::list)).reading(LONG_LIST),
+        get("/webhooks/new", account(Developer, endpoint_forms::new)),
+        post("/webhooks/new", account(Developer, endpoint_forms::create)),
+        post("/webhooks/new/try", account(Developer, endpoint_forms::try_new)),
+        get("/webhooks/{id}/edit", account(Developer, endpoint_forms::edit)).reading(LONG_LIST),
+        post("/webhooks/{id}/edit", account(Developer, endpoint_forms::change)),
+        post("/webhooks/{id}/try", account(Developer, endpoint_forms::try_existing)),
         post(
             "/webhooks/{id}/delete",
             Change(Developer, &Records::<WebhookSubscription>::DELETE, "", "/webhooks?notice=endpoint-deleted"),
         ),
-        get("/webhooks/{id}", account!(Viewer, webhooks::show)).reading(LONG_LIST),
-        post("/webhooks/{id}/test", account!(Developer, webhooks::test)),
-        post("/webhooks/{id}/rotate", account!(Developer, webhooks::rotate)),
+        get("/webhooks/{id}", account(Viewer, webhooks::show)).reading(LONG_LIST),
+        post("/webhooks/{id}/test", account(Developer, webhooks::test)),
+        post("/webhooks/{id}/rotate", account(Developer, webhooks::rotate)),
         post(
             "/webhooks/{id}/finish-rotation",
             Change(Developer, &FINISH_WEBHOOK_ROTATION, "", "/webhooks/{id}?notice=rotation-finished"),
@@ -159,43 +167,43 @@ fn table(has_apps: bool) -> Vec<Page> {
                 "/webhooks/{id}?notice=endpoint-disabled",
             ),
         ),
-        post("/webhooks/{id}/recover", account!(Developer, webhooks::recover)),
-        get("/replays/{id}", account!(Viewer, replays::progress)).reading(LONG_LIST),
-        get("/deliveries", account!(Viewer, deliveries::list)).reading(audit::MEMORY),
-        get("/deliveries/live", Stream(Viewer, |cx, tenant| Box::pin(deliveries::live(cx, tenant)))),
-        post("/deliveries/replay", account!(Developer, deliveries::replay_selected)),
-        get("/deliveries/replay-matching", account!(Developer, replays::confirm)).reading(LONG_LIST),
-        post("/deliveries/replay-matching", account!(Developer, replays::start)),
-        get("/deliveries/{id}/live", Stream(Viewer, |cx, tenant| Box::pin(attempts::live(cx, tenant)))),
-        get("/deliveries/{id}", account!(Viewer, delivery::show)).reading(DELIVERY),
-        post("/deliveries/{id}/replay", account!(Developer, delivery::replay)),
-        get("/events", account!(Viewer, events::list)).reading(audit::MEMORY),
-        get("/events/{id}", account!(Viewer, events::show)).reading(LARGE_EVENT),
-        get("/requests", account!(Viewer, requests::list)).reading(32),
-        get("/requests/live", Stream(Viewer, |cx, tenant| Box::pin(requests::live(cx, tenant)))),
-        get("/requests/{id}", account!(Viewer, requests::show)).reading(LARGE_EVENT),
-        get("/keys", account!(Viewer, keys::list)).reading(LONG_LIST),
-        get("/keys/new", account!(Owner, keys::new)),
-        post("/keys/new", account!(Owner, keys::create)),
-        post("/keys/{id}/rotate", account!(Owner, keys::rotate)),
+        post("/webhooks/{id}/recover", account(Developer, webhooks::recover)),
+        get("/replays/{id}", account(Viewer, replays::progress)).reading(LONG_LIST),
+        get("/deliveries", account(Viewer, deliveries::list)).reading(audit::MEMORY),
+        get("/deliveries/live", stream(deliveries::live)),
+        post("/deliveries/replay", account(Developer, deliveries::replay_selected)),
+        get("/deliveries/replay-matching", account(Developer, replays::confirm)).reading(LONG_LIST),
+        post("/deliveries/replay-matching", account(Developer, replays::start)),
+        get("/deliveries/{id}/live", stream(attempts::live)),
+        get("/deliveries/{id}", account(Viewer, delivery::show)).reading(DELIVERY),
+        post("/deliveries/{id}/replay", account(Developer, delivery::replay)),
+        get("/events", account(Viewer, events::list)).reading(audit::MEMORY),
+        get("/events/{id}", account(Viewer, events::show)).reading(LARGE_EVENT),
+        get("/requests", account(Viewer, requests::list)).reading(32),
+        get("/requests/live", stream(requests::live)),
+        get("/requests/{id}", account(Viewer, requests::show)).reading(LARGE_EVENT),
+        get("/keys", account(Viewer, keys::list)).reading(LONG_LIST),
+        get("/keys/new", account(Owner, keys::new)),
+        post("/keys/new", account(Owner, keys::create)),
+        post("/keys/{id}/rotate", account(Owner, keys::rotate)),
         post("/keys/{id}/revoke", Change(Owner, &REVOKE_KEY, "", "/keys?notice=key-revoked")),
-        get("/reference", account!(Developer, reference::offer)),
-        post("/reference", account!(Developer, reference::open)),
-        get("/settings", account!(Viewer, settings::show)),
-        post("/settings", account!(Owner, settings::save)),
-        get("/settings/sandbox", account!(Developer, sandbox::show)),
-        post("/settings/sandbox/create", account!(Developer, sandbox::create)),
-        post("/settings/sandbox/reset", account!(Developer, sandbox::reset)),
-        post("/settings/sandbox/delete", account!(Developer, sandbox::delete)),
-        post("/settings/sandbox/open", account!(Developer, sandbox::open)),
+        get("/reference", account(Developer, reference::offer)),
+        post("/reference", account(Developer, reference::open)),
+        get("/settings", account(Viewer, settings::show)),
+        post("/settings", account(Owner, settings::save)),
+        get("/settings/sandbox", account(Developer, sandbox::show)),
+        post("/settings/sandbox/create", account(Developer, sandbox::create)),
+        post("/settings/sandbox/reset", account(Developer, sandbox::reset)),
+        post("/settings/sandbox/delete", account(Developer, sandbox::delete)),
+        post("/settings/sandbox/open", account(Developer, sandbox::open)),
         // Whoever has another role meanwhile can still leave.
         post("/settings/sandbox/leave", SignedIn(|cx| Box::pin(sandbox::leave(cx)))),
-        post("/settings/members", account!(Owner, settings::add_member)),
-        post("/settings/members/{id}/role", account!(Owner, members::set_role)),
-        post("/settings/members/{id}/remove", account!(Owner, members::remove)),
-        post("/settings/sessions/{id}/revoke", account!(Owner, settings::revoke_session)),
+        post("/settings/members", account(Owner, settings::add_member)),
+        post("/settings/members/{id}/role", account(Owner, members::set_role)),
+        post("/settings/members/{id}/remove", account(Owner, members::remove)),
+        post("/settings/sessions/{id}/revoke", account(Owner, settings::revoke_session)),
         post("/settings/sign-out-everywhere", Member(|cx, email| Box::pin(settings::sign_out_everywhere(cx, email)))),
-        get("/audit", account!(Viewer, audit::list)).reading(audit::MEMORY),
+        get("/audit", account(Viewer, audit::list)).reading(audit::MEMORY),
         get("/accounts", Operator(|cx| Box::pin(accounts::list(cx)))),
         post("/accounts/leave", Operator(|cx| Box::pin(accounts::leave(cx)))),
         get("/accounts/{id}", Operator(|cx| Box::pin(accounts::show(cx)))),
@@ -212,59 +220,56 @@ fn table(has_apps: bool) -> Vec<Page> {
     pages
 }
 
-/// Makes the pages that every kind of record has.
-macro_rules! record_pages {
-    ($($path:literal $kind:ident)+) => {
-        vec![$(
-            get($path, Account(Viewer, |cx, tenant| Box::pin(records::list(cx, tenant, &kinds::$kind))))
-                .reading(records::LISTED),
-            get(concat!($path, "/{id}"), Account(Viewer, |cx, tenant| Box::pin(records::show(cx, tenant, &kinds::$kind))))
-                .reading(audit::MEMORY),
-            get(concat!($path, "/new"), Account(Developer, |cx, tenant| Box::pin(new(cx, tenant, &kinds::$kind)))),
-            post(concat!($path, "/new"), Account(Developer, |cx, tenant| Box::pin(create(cx, tenant, &kinds::$kind)))),
-            get(concat!($path, "/{id}/edit"), Account(Developer, |cx, tenant| Box::pin(edit(cx, tenant, &kinds::$kind)))),
-            post(concat!($path, "/{id}/edit"), Account(Developer, |cx, tenant| Box::pin(update(cx, tenant, &kinds::$kind)))),
-        )+]
-    };
-}
-
 /// Returns the pages of records, and the forms that change them.
 fn record_pages() -> Vec<Page> {
-    use Handler::{Account, Change};
+    use Handler::Change;
     use Role::{Developer, Owner, Viewer};
-    use record_actions::change_with_amount;
     use record_forms::{create, edit, new, update};
-    let mut pages = record_pages! {
-        "/contacts" CONTACTS
-        "/invoices" INVOICES
-        "/quotes" QUOTES
-        "/bookings" BOOKINGS
-        "/jobs" JOBS
-    };
-    pages.extend([
+    vec![
+        get("/contacts", account(Viewer, records::list)).reading(records::LISTED),
+        get("/contacts/new", account(Developer, new)),
+        post("/contacts/new", account(Developer, create)),
+        get("/contacts/{id}", account(Viewer, records::show)).reading(audit::MEMORY),
+        get("/contacts/{id}/edit", account(Developer, edit)),
+        post("/contacts/{id}/edit", account(Developer, update)),
+        get("/invoices", account(Viewer, records::list)).reading(records::LISTED),
+        get("/invoices/new", account(Developer, new)),
+        post("/invoices/new", account(Developer, create)),
+        get("/invoices/{id}", account(Viewer, records::show)).reading(audit::MEMORY),
+        get("/invoices/{id}/edit", account(Developer, edit)),
+        post("/invoices/{id}/edit", account(Developer, update)),
+        get("/quotes", account(Viewer, records::list)).reading(records::LISTED),
+        get("/quotes/new", account(Developer, new)),
+        post("/quotes/new", account(Developer, create)),
+        get("/quotes/{id}", account(Viewer, records::show)).reading(audit::MEMORY),
+        get("/quotes/{id}/edit", account(Developer, edit)),
+        post("/quotes/{id}/edit", account(Developer, update)),
+        get("/bookings", account(Viewer, records::list)).reading(records::LISTED),
+        get("/bookings/new", account(Developer, new)),
+        post("/bookings/new", account(Developer, create)),
+        get("/bookings/{id}", account(Viewer, records::show)).reading(audit::MEMORY),
+        get("/bookings/{id}/edit", account(Developer, edit)),
+        post("/bookings/{id}/edit", account(Developer, update)),
+        get("/jobs", account(Viewer, records::list)).reading(records::LISTED),
+        get("/jobs/new", account(Developer, new)),
+        post("/jobs/new", account(Developer, create)),
+        get("/jobs/{id}", account(Viewer, records::show)).reading(audit::MEMORY),
+        get("/jobs/{id}/edit", account(Developer, edit)),
+        post("/jobs/{id}/edit", account(Developer, update)),
         post(
             "/contacts/{id}/delete",
             Change(Developer, &Records::<Contact>::DELETE, "", "/contacts?notice=contact-deleted"),
         ),
-        get("/contacts/{id}/data", account!(Developer, record_actions::data)).reading(contact_file::MEMORY),
-        post("/contacts/{id}/erase", account!(Owner, record_actions::erase)),
+        get("/contacts/{id}/data", account(Developer, record_actions::data)).reading(contact_file::MEMORY),
+        post("/contacts/{id}/erase", account(Owner, record_actions::erase)),
         post("/invoices/{id}/send", Change(Developer, &SEND_INVOICE, "", "/invoices/{id}?notice=invoice-sent")),
         post("/invoices/{id}/resend", Change(Developer, &RESEND_INVOICE, "", "/invoices/{id}?notice=invoice-resent")),
-        post(
-            "/invoices/{id}/pay",
-            Account(Developer, |cx, tenant| Box::pin(change_with_amount(cx, tenant, &PAY_INVOICE, "invoice-paid"))),
-        ),
-        post(
-            "/invoices/{id}/refund",
-            Account(Developer, |cx, tenant| {
-                Box::pin(change_with_amount(cx, tenant, &REFUND_INVOICE, "invoice-refunded"))
-            }),
-        ),
+        post("/invoices/{id}/pay", account(Developer, record_actions::pay)),
+        post("/invoices/{id}/refund", account(Developer, record_actions::refund)),
         post("/invoices/{id}/void", Change(Developer, &VOID_INVOICE, "", "/invoices/{id}?notice=invoice-voided")),
         post("/quotes/{id}/accept", Change(Developer, &ACCEPT_QUOTE, "", "/quotes/{id}?notice=quote-accepted")),
         post("/quotes/{id}/decline", Change(Developer, &DECLINE_QUOTE, "", "/quotes/{id}?notice=quote-declined")),
-    ]);
-    pages
+    ]
 }
 
 /// Returns the pages about apps: those that may work on the account, and those that its people develop.
@@ -272,18 +277,18 @@ fn app_pages() -> Vec<Page> {
     use Handler::Change;
     use Role::{Owner, Viewer};
     vec![
-        get("/apps", account!(Viewer, apps::list)).reading(LONG_LIST),
+        get("/apps", account(Viewer, apps::list)).reading(LONG_LIST),
         post("/apps/{id}/disconnect", Change(Owner, &REVOKE_GRANT, "", "/apps?notice=app-disconnected")),
-        get("/developer-apps", account!(Viewer, developer_apps::list)),
-        get("/developer-apps/new", account!(Owner, developer_apps::new)),
-        post("/developer-apps/new", account!(Owner, developer_apps::create)),
-        get("/developer-apps/{id}", account!(Viewer, developer_apps::show)),
-        get("/developer-apps/{id}/edit", account!(Owner, developer_apps::edit)),
-        post("/developer-apps/{id}/edit", account!(Owner, developer_apps::change)),
-        post("/developer-apps/{id}/rotate", account!(Owner, developer_apps::rotate)),
-        post("/developer-apps/{id}/enable", account!(Owner, developer_apps::enable)),
-        post("/developer-apps/{id}/disable", account!(Owner, developer_apps::disable)),
-        post("/developer-apps/{id}/delete", account!(Owner, developer_apps::delete)),
+        get("/developer-apps", account(Viewer, developer_apps::list)),
+        get("/developer-apps/new", account(Owner, developer_apps::new)),
+        post("/developer-apps/new", account(Owner, developer_apps::create)),
+        get("/developer-apps/{id}", account(Viewer, developer_apps::show)),
+        get("/developer-apps/{id}/edit", account(Owner, developer_apps::edit)),
+        post("/developer-apps/{id}/edit", account(Owner, developer_apps::change)),
+        post("/developer-apps/{id}/rotate", account(Owner, developer_apps::rotate)),
+        post("/developer-apps/{id}/enable", account(Owner, developer_apps::enable)),
+        post("/developer-apps/{id}/disable", account(Owner, developer_apps::disable)),
+        post("/developer-apps/{id}/delete", account(Owner, developer_apps::delete)),
     ]
 }
 

@@ -11,6 +11,8 @@ use std::fmt::Display;
 use svc_core::operation::AnyOperation;
 use svc_core::resources::RecordKind;
 
+use crate::dashboard::page_response::PageError;
+
 pub(crate) use self::bookings::BOOKINGS;
 pub(crate) use self::contacts::CONTACTS;
 pub(crate) use self::invoices::INVOICES;
@@ -60,6 +62,12 @@ impl Kind {
     pub(super) fn fields(&self, form: FormPurpose) -> impl Iterator<Item = &'static Field> {
         self.form.iter().filter(move |field| field.only.is_none_or(|only| only == form))
     }
+}
+
+/// Returns the kind whose pages are at a path.
+pub(super) fn of_path(path: &str) -> Result<&'static Kind, PageError> {
+    let collection = path.split('/').nth(1);
+    ALL.into_iter().find(|kind| Some(kind.collection) == collection).ok_or(PageError::NotFound)
 }
 
 /// Returns the kind of which one record has this name, if it has pages.

@@ -3,6 +3,7 @@
 
 use svc_core::operation::AnyOperation;
 use svc_core::personal::{self, ErasureCreate};
+use svc_core::platform::operations::{PAY_INVOICE, REFUND_INVOICE};
 use svc_core::prelude::*;
 use svc_core::resources::RecordKind;
 use svc_core::resources::invoices::InvoiceStep;
@@ -202,15 +203,23 @@ fn quote_buttons(cx: &Context<'_>, quote: &Quote, customer: Option<&str>, edit: 
     }
 }
 
-/// Makes a change with an amount of the invoice in the path, and shows it.
-pub(crate) async fn change_with_amount(
+/// Records a payment of the invoice in the path.
+pub(crate) async fn pay(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+    change_with_amount(cx, tenant, &PAY_INVOICE, "/invoices/{id}?notice=invoice-paid").await
+}
+
+/// Records a refund of the invoice in the path.
+pub(crate) async fn refund(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+    change_with_amount(cx, tenant, &REFUND_INVOICE, "/invoices/{id}?notice=invoice-refunded").await
+}
+
+async fn change_with_amount(
     cx: &Context<'_>,
     tenant: &Tenant,
     operation: &'static dyn AnyOperation,
-    notice: &str,
+    next: &str,
 ) -> Result<PageResponse, PageError> {
     cx.svc.account(tenant.id).invoices().get(cx.id()?).await?;
     let amount = amount(cx.form.text("amount")).map_err(PageError::Invalid)?;
-    let (body, next) = (format!("{{\"amount\":{amount}}}"), format!("/invoices/{{id}}?notice={notice}"));
-    change(cx, tenant.id, operation, &body, &next).await
+    change(cx, tenant.id, operation, &format!("{{\"amount\":{amount}}}"), next).await
 }

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use self::input::Body;
 pub(super) use self::input::amount;
-use crate::dashboard::pages::kinds::{Control, Field, FormPurpose, Kind};
+use crate::dashboard::pages::kinds::{Control, Field, FormPurpose, Kind, of_path};
 use crate::dashboard::pages::records;
 use crate::dashboard::prelude::*;
 
@@ -38,7 +38,8 @@ impl Subject {
 }
 
 /// Shows the form of a new record. `?contact=ID` in the address fills its contact in.
-pub(crate) async fn new(cx: &Context<'_>, tenant: &Tenant, kind: &'static Kind) -> Result<PageResponse, PageError> {
+pub(crate) async fn new(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+    let kind = of_path(cx.path)?;
     let contact = match cx.query.given("contact") {
         Some(id) => contact::shown(cx, tenant, id).await?,
         None => String::new(),
@@ -51,13 +52,15 @@ pub(crate) async fn new(cx: &Context<'_>, tenant: &Tenant, kind: &'static Kind) 
 }
 
 /// Creates a record.
-pub(crate) async fn create(cx: &Context<'_>, tenant: &Tenant, kind: &'static Kind) -> Result<PageResponse, PageError> {
+pub(crate) async fn create(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+    let kind = of_path(cx.path)?;
     let body = input::read(cx, tenant, kind, None).await?;
     save(cx, tenant, &Subject { kind, edited: None }, body).await
 }
 
 /// Shows the form of a record that is edited.
-pub(crate) async fn edit(cx: &Context<'_>, tenant: &Tenant, kind: &'static Kind) -> Result<PageResponse, PageError> {
+pub(crate) async fn edit(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+    let kind = of_path(cx.path)?;
     let id = cx.id()?;
     let record = records::get(cx.svc.account(tenant.id), kind, id).await?;
     let values = input::shown(cx, tenant, kind, &record).await?;
@@ -68,7 +71,8 @@ pub(crate) async fn edit(cx: &Context<'_>, tenant: &Tenant, kind: &'static Kind)
 }
 
 /// Saves a record that was edited.
-pub(crate) async fn update(cx: &Context<'_>, tenant: &Tenant, kind: &'static Kind) -> Result<PageResponse, PageError> {
+pub(crate) async fn update(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+    let kind = of_path(cx.path)?;
     let id = cx.id()?;
     let record = records::get(cx.svc.account(tenant.id), kind, id).await?;
     let shown = input::shown(cx, tenant, kind, &record).await?;

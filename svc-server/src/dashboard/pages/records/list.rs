@@ -12,7 +12,7 @@ use super::values::{ContactNames, is_amount, names_of, text, words};
 use super::{FieldValues, LISTED, Selection, find, name, short};
 use crate::dashboard::csv;
 use crate::dashboard::pages::filters;
-use crate::dashboard::pages::kinds::{CONTACT, Kind};
+use crate::dashboard::pages::kinds::{CONTACT, Kind, of_path};
 use crate::dashboard::pages::record_actions::new_button;
 use crate::dashboard::prelude::*;
 
@@ -24,8 +24,8 @@ const CSV_PIECE: u32 = 50;
 const FILTERS: [&str; 6] = ["status", "contact", "search", "within", "since", "until"];
 
 /// Lists the records, or finds some.
-pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant, kind: &'static Kind) -> Result<PageResponse, PageError> {
-    let search = cx.query.text("search");
+pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+    let (kind, search) = (of_path(cx.path)?, cx.query.text("search"));
     let path = kind.list_path();
     if let Ok(id) = search.parse::<Uuid>() {
         return Ok(cx.see_other(&kind.path(id)));

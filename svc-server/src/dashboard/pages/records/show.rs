@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::list::record_table;
 use super::{FieldValues, Selection, find, get, label, name, short};
 use crate::dashboard::pages::audit::ChangeTable;
-use crate::dashboard::pages::kinds::{BOOKINGS, INVOICES, JOBS, Kind, QUOTES};
+use crate::dashboard::pages::kinds::{BOOKINGS, INVOICES, JOBS, QUOTES, of_path};
 use crate::dashboard::pages::record_actions;
 use crate::dashboard::prelude::*;
 
@@ -24,8 +24,8 @@ const OF_CONTACT: u32 = 10;
 const PAYMENTS: u32 = 100;
 
 /// Shows one record with its history.
-pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant, kind: &Kind) -> Result<PageResponse, PageError> {
-    let id: Uuid = cx.id()?;
+pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+    let (kind, id): (_, Uuid) = (of_path(cx.path)?, cx.id()?);
     let account = cx.svc.account(tenant.id);
     let record = get(account, kind, id).await?;
     let mut history = account.audit_log().changes(ChangeFilter::of(id), HISTORY).await?;
