@@ -9,6 +9,7 @@ mod contacts;
 mod custom_kinds;
 mod documents;
 mod events;
+mod exports;
 mod find;
 mod imports;
 mod invoice_changes;
@@ -29,36 +30,40 @@ mod webhooks;
 
 use std::cell::Cell;
 use std::fmt::Debug;
+use std::ops::Deref;
 
 use futures_util::FutureExt as _;
 use serde_json::Value;
-use svc_core::accounts::tenants::{self, TenantCreate};
-use svc_core::env::{Env, ManualClock, SeededEntropy};
+use svc_core::accounts::tenants::TenantCreate;
+use svc_core::env::Env;
 use svc_core::error::Error;
 use svc_core::input::Input;
-use svc_core::resources::contacts::{Contact, ContactId};
+use svc_core::resources::contacts::ContactId;
 use svc_core::resources::{Create, Delete, Resource, Update, crud};
-use svc_core::store::memory::MemoryStore;
-use svc_core::store::{Store, UnitOfWorkFn};
-use svc_core::values::{Currency, HostPolicy, Id, TenantId, TimeZone, Timestamp};
+use svc_core::store::UnitOfWorkFn;
+use svc_core::values::{Currency, HostPolicy, Id, TimeZone, Timestamp};
 use svc_core::webhooks::events::Event;
-use uuid::Uuid;
+use svc_test_support::Fixture;
+use svc_test_support::fixture::{START, account};
 
-/// The time of the clock at the start of a test.
-const START: &str = "2026-03-14T15:09:26.535897Z";
-
-/// A tenant in a store of its own.
-struct Fixture {
-    store: MemoryStore,
-    clock: ManualClock,
-    tenant: TenantId,
+/// An account whose records are changed by the rules, without an executor: a store in memory never waits.
+struct Rules {
+    fixture: Fixture,
     events_seen: Cell<Timestamp>,
 }
 
-impl Fixture {
-    /// Creates a tenant with time zone UTC and currency AUD.
+impl Deref for Rules {
+    type Target = Fixture;
+
+    fn deref(&self) -> &Fixture {
+        &self.fixture
+    }
+}
+
+impl Rules {
+    /// Creates an account with time zone UTC and currency AUD.
     fn new() -> Self {
-        Self::of(TenantCreate::named("Harbour Plumbing"), HostPolicy::Public, START)
+        Self::with(account(), START, |_| {})
     }
 
     fn in_zone(zone: &str, currency: &str) -> Self {
@@ -66,27 +71,17 @@ impl Fixture {
     }
 
     fn in_zone_at(zone: &str, currency: &str, now: &str) -> Self {
-        let tenant = TenantCreate {
-            time_zone: TimeZone::parse(zone).unwrap(),
-            currency: Currency::parse(currency).unwrap(),
-            ..TenantCreate::named("Harbour Plumbing")
-        };
-        Self::of(tenant, HostPolicy::Public, now)
+        let (time_zone, currency) = (TimeZone::parse(zone).unwrap(), Currency::parse(currency).unwrap());
+        Self::with(TenantCreate { time_zone, currency, ..account() }, now, |_| {})
     }
 
-    fn of(tenant: TenantCreate, webhook_hosts: HostPolicy, now: &str) -> Self {
-        let clock = ManualClock::at(time(now));
-        let mut env = Env::new(clock.clone(), SeededEntropy::new(1));
-        env.webhook_hosts = webhook_hosts;
-        Self::with_env(tenant, env, clock)
+    /// Creates an account whose webhooks may be at private addresses.
+    fn with_private_webhooks() -> Self {
+        Self::with(account(), START, |env| env.webhook_hosts = HostPolicy::AllowPrivate)
     }
 
-    fn with_env(tenant: TenantCreate, env: Env, clock: ManualClock) -> Self {
-        let store = MemoryStore::new(env);
-        let fixture =
-            Self { store, clock, tenant: TenantId(Uuid::nil()), events_seen: Cell::new(Timestamp::from_micros(0)) };
-        let tenant = fixture.write(tenant, async |tx, tenant| tenants::create(tx, tenant.clone()).await).unwrap().id;
-        Self { tenant, ..fixture }
+    fn with(account: TenantCreate, now: &str, set: impl FnOnce(&mut Env)) -> Self {
+        Self { fixture: Fixture::at(now, account, set), events_seen: Cell::new(Timestamp::from_micros(0)) }
     }
 
     fn write<I, T>(&self, input: I, work: impl UnitOfWorkFn<I, T>) -> Result<T, Error>
@@ -94,16 +89,11 @@ impl Fixture {
         I: Send + Sync + 'static,
         T: Send + 'static,
     {
-        let store: &dyn Store = &self.store;
-        store.write("rules", input, work).now_or_never().unwrap()
+        self.store().write("rules", input, work).now_or_never().unwrap()
     }
 
     fn create<R: Create>(&self, body: Value) -> Result<R, Error> {
-        let tenant = self.tenant;
-        self.write((body, tenant), async |tx, (body, tenant)| {
-            let input = R::Input::from_body(body.to_string().as_bytes());
-            crud::create(tx, *tenant, input?).await
-        })
+        self.record(body).now_or_never().unwrap()
     }
 
     fn update<R: Update>(&self, id: Id<R>, body: Value) -> Result<R, Error> {
@@ -132,7 +122,7 @@ impl Fixture {
 
     /// Creates a contact to refer to, and discards its event.
     fn contact(&self) -> ContactId {
-        let contact: Contact = self.create(serde_json::json!({ "email": "ada@example.com" })).unwrap();
+        let contact = self.fixture.contact("ada@example.com").now_or_never().unwrap();
         self.new_events();
         contact.id
     }

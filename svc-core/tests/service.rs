@@ -11,14 +11,14 @@ use svc_core::error::StoreError;
 use svc_core::prelude::*;
 use svc_core::store::memory::MemoryStore;
 use svc_core::store::{Access, Store, StoreWrapper, UnitOfWork};
+use svc_test_support::Fixture;
 use tracing_subscriber::layer::{Context, SubscriberExt as _};
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::{Layer, Registry};
 
 fn run(test: impl AsyncFnOnce(Svc, TenantId)) {
     let run = async {
-        let svc = Svc::in_memory();
-        let tenant = svc.accounts().create(TenantCreate::named("Harbour Plumbing")).await.unwrap().id;
+        let Fixture { svc, tenant, .. } = Fixture::new();
         test(svc, tenant).await;
     };
     run.now_or_never().unwrap();

@@ -11,8 +11,7 @@ use http_body_util::{BodyExt as _, Full};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
-use tokio::process::{Child, ChildStdout, Command};
+use svc_test_support::node::{self, Node};
 use wiremock::matchers::{method, path};
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
@@ -148,46 +147,31 @@ fn records(request: &[u8]) -> Vec<Record> {
     records
 }
 
-/// A running server with sample data, and its output.
+/// A running server with sample data.
 struct Demo {
-    child: Child,
-    lines: Lines<BufReader<ChildStdout>>,
-    url: String,
+    node: Node,
     key: String,
 }
 
 impl Demo {
     async fn start(environment: &[(&str, &str)]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_svc-server"))
-            .args(["--demo", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0"])
-            .envs(environment.iter().copied())
-            .stdout(Stdio::piped())
-            // The log has only what a test asks for, and nobody reads so long a one.
-            .stderr(if environment.contains(&("SVC_LOG", "trace")) { Stdio::null() } else { Stdio::inherit() })
-            .kill_on_drop(true)
-            .spawn()
-            .unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let mut demo = Self { child, lines, url: String::new(), key: String::new() };
-        demo.url = demo.line("listening on ").await;
-        demo.key = demo.line("API key: ").await;
-        demo
-    }
-
-    async fn line(&mut self, beginning: &str) -> String {
-        let found = async {
-            loop {
-                let line = self.lines.next_line().await.unwrap().expect("the expected line");
-                if let Some(rest) = line.strip_prefix(beginning) {
-                    return rest.to_owned();
-                }
+        let mut command = node::command(env!("CARGO_BIN_EXE_svc-server"));
+        command.args(["--demo", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0"]);
+        command.envs(environment.iter().copied());
+        // The log has only what a test asks for, and nobody reads so long a one.
+        command.stderr(if environment.contains(&("SVC_LOG", "trace")) { Stdio::null() } else { Stdio::inherit() });
+        let mut node = Node::start(command).await.unwrap();
+        loop {
+            let line = node.line().await.unwrap();
+            assert!(!line.is_empty(), "the key is not printed");
+            if let Some(key) = line.strip_prefix("API key: ") {
+                return Self { node, key: key.trim_end().to_owned() };
             }
-        };
-        tokio::time::timeout(TIMEOUT, found).await.unwrap()
+        }
     }
 
     async fn post(&self, path: &str, body: Value) -> Response<Bytes> {
-        let request = Request::post(format!("{}/api/v1{path}", self.url))
+        let request = Request::post(format!("http://{}/api/v1{path}", self.node.address))
             .header("authorization", format!("Bearer {}", self.key))
             .header("content-type", "application/json")
             .header("traceparent", format!("00-{TRACE}-{PARENT}-01"))
@@ -200,10 +184,8 @@ impl Demo {
     }
 
     /// Stops the server by SIGTERM and waits for its end.
-    async fn stop(mut self) {
-        let pid = self.child.id().unwrap().to_string();
-        assert!(Command::new("kill").args(["-TERM", &pid]).status().await.unwrap().success());
-        assert!(tokio::time::timeout(TIMEOUT, self.child.wait()).await.unwrap().unwrap().success());
+    async fn stop(self) {
+        self.node.stop().await.unwrap();
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::sync::OnceLock;
 
-use svc_postgres_server::{DISTRIBUTE, quick_server};
+use svc_test_support::postgres::{DISTRIBUTE, quick_server};
 use tokio::runtime::Builder;
 use tokio_postgres::NoTls;
 

@@ -37,7 +37,7 @@ pub(crate) struct Database {
 pub(crate) fn databases() -> Vec<Database> {
     let folder = tempfile::tempdir().unwrap();
     let url = format!("sqlite://{}", folder.path().join("svc.db").display());
-    let on_server = svc_postgres_server::quick_server();
+    let on_server = svc_test_support::postgres::quick_server();
     let on_server = on_server.map(|server| Database { url: server.database(), _folder: None });
     std::iter::once(Database { url, _folder: Some(folder) }).chain(on_server).collect()
 }

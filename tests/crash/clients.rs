@@ -12,8 +12,8 @@ use tokio::sync::watch;
 
 use crate::journal::{Collection, Entry, Operation};
 use crate::outage::Outage;
-use svc_tests::Result;
-use svc_tests::http::{HttpClient, TestRequest, TestResponse};
+use svc_test_support::Result;
+use svc_test_support::http::{HttpClient, TestRequest, TestResponse};
 
 /// How long a client waits for the server's new address after a broken connection, before it tries the old one may_repeat.
 const ADDRESS_TIMEOUT: Duration = Duration::from_secs(5);

@@ -12,8 +12,8 @@ use svc_core::values::{EventSet, TenantId, WebhookUrl};
 use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookCreate, WebhookSubscription};
 
 use crate::options::Options;
-use svc_tests::Result;
-use svc_tests::database::Database;
+use svc_test_support::Result;
+use svc_test_support::database::Database;
 
 /// All tenants of a run.
 pub(crate) struct Fixture {

@@ -33,7 +33,7 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use svc_tests::node;
+use svc_test_support::node;
 
 use self::options::{Cli, Role};
 

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use svc_tests::Result;
-use svc_tests::database::Database;
-use svc_tests::disk::{FailingDisk, Failure, SmallDisk};
-use svc_tests::http::{HttpClient, TestRequest};
+use svc_test_support::Result;
+use svc_test_support::database::Database;
+use svc_test_support::disk::{FailingDisk, Failure, SmallDisk};
+use svc_test_support::http::{HttpClient, TestRequest};
 use tempfile::TempDir;
 use tokio::time::Instant;
 

@@ -13,8 +13,8 @@ use svc_core::webhooks::deliveries::DeliveryId;
 
 use crate::fixture::{Behavior, Fixture, Subscription};
 use crate::journal::Arrival;
-use svc_tests::Result;
-use svc_tests::endpoint;
+use svc_test_support::Result;
+use svc_test_support::endpoint;
 
 /// The delay of a slow endpoint.
 const SLOW: Duration = Duration::from_millis(20);

@@ -11,8 +11,8 @@ use crate::journal::InterruptedAttempt;
 use crate::options::Options;
 use crate::outage::{Disk, OutageMonitor};
 use crate::state;
-use svc_tests::Result;
-use svc_tests::node::{Node, Program};
+use svc_test_support::Result;
+use svc_test_support::node::{Node, Program};
 
 /// The longest run time of a server that is killed shortly after its start.
 const SHORT_LIFETIME: Duration = Duration::from_millis(40);

@@ -16,9 +16,9 @@ use crate::outage::{Disk, Outage, OutageMonitor};
 use crate::receiver::Receiver;
 use crate::rounds::Rounds;
 use crate::state::{self, DatabaseState};
-use svc_tests::Result;
-use svc_tests::database::Database;
-use svc_tests::http::HttpClient;
+use svc_test_support::Result;
+use svc_test_support::database::Database;
+use svc_test_support::http::HttpClient;
 
 /// How long clients may take to finish after they are stopped.
 const LAST_REQUESTS: Duration = Duration::from_secs(60);

@@ -15,9 +15,9 @@ use tokio::time::Instant;
 
 use crate::fixture::{Fixture, Tenant};
 use crate::journal::{Collection, InterruptedAttempt};
-use svc_tests::Result;
-use svc_tests::database::Database;
-use svc_tests::http::{HttpClient, TestRequest};
+use svc_test_support::Result;
+use svc_test_support::database::Database;
+use svc_test_support::http::{HttpClient, TestRequest};
 
 /// Events read in one transaction.
 const EVENTS_PER_READ: u32 = 5_000;

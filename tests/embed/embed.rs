@@ -155,7 +155,7 @@ async fn a_shop_takes_orders_on_sqlite() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_shop_takes_orders_on_postgres() {
-    let Some(server) = svc_postgres_server::quick_server() else { return };
+    let Some(server) = svc_test_support::postgres::quick_server() else { return };
     let (database, svc) = postgres(&server.database(), env()).await;
     shop_takes_orders(database, svc).await;
 }
@@ -163,7 +163,7 @@ async fn a_shop_takes_orders_on_postgres() {
 /// The facade, the API and the sender run on the pool of the shop.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_shop_shares_its_pool() {
-    let Some(server) = svc_postgres_server::quick_server() else { return };
+    let Some(server) = svc_test_support::postgres::quick_server() else { return };
     let url = server.database();
     let (store, pool) = (Arc::new(postgres_store(&url, env()).await), PgPool::connect(&url).await.unwrap());
     let svc = Svc::new(PooledStore::new(Arc::clone(&store), pool.clone()));
@@ -190,7 +190,7 @@ async fn a_clock_of_the_application_is_obeyed_on_sqlite() {
 
 #[tokio::test]
 async fn a_clock_of_the_application_is_obeyed_on_postgres() {
-    let Some(server) = svc_postgres_server::quick_server() else { return };
+    let Some(server) = svc_test_support::postgres::quick_server() else { return };
     a_clock_is_obeyed(async |env| Svc::new(postgres_store(&server.database(), env).await)).await;
 }
 

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use clap::ValueEnum;
-use svc_tests::Result;
+use svc_test_support::Result;
 use tokio::io::AsyncReadExt as _;
 use tokio::task::JoinSet;
 use tokio::time::Instant;

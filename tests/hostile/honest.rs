@@ -12,7 +12,7 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper_util::rt::TokioIo;
-use svc_tests::Result;
+use svc_test_support::Result;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 

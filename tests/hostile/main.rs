@@ -31,7 +31,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum as _};
 use svc_server::program::config::Config;
-use svc_tests::{Result, node};
+use svc_test_support::{Result, node};
 
 use self::attacks::Attack;
 use self::report::Report;

@@ -10,9 +10,9 @@ use svc_core::resources::{Create, crud};
 use svc_core::store::Store;
 use svc_core::values::{EventSet, TenantId, WebhookUrl};
 use svc_core::webhooks::subscriptions::{WebhookCreate, WebhookSubscription};
-use svc_tests::Result;
-use svc_tests::database::Database;
-use svc_tests::tenant;
+use svc_test_support::Result;
+use svc_test_support::database::Database;
+use svc_test_support::tenant;
 
 /// Contacts created in one transaction.
 const BATCH: u32 = 500;

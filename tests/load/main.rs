@@ -26,7 +26,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use svc_server::program::config::Config;
-use svc_tests::node;
+use svc_test_support::node;
 
 /// Mixed traffic at a fixed rate against a real server.
 #[derive(Debug, Parser)]

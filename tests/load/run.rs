@@ -9,11 +9,11 @@ use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use serde_json::Value;
-use svc_tests::Result;
-use svc_tests::database::Database;
-use svc_tests::endpoint;
-use svc_tests::http::HttpClient;
-use svc_tests::node::Program;
+use svc_test_support::Result;
+use svc_test_support::database::Database;
+use svc_test_support::endpoint;
+use svc_test_support::http::HttpClient;
+use svc_test_support::node::Program;
 
 use crate::Options;
 use crate::fixture;

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
-use svc_tests::Result;
+use svc_test_support::Result;
 
 use crate::traffic::Kind;
 

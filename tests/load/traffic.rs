@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use http::Method;
 use serde_json::{Value, json};
 use svc_core::env::{Env, SeededEntropy, SystemClock};
-use svc_tests::Result;
-use svc_tests::http::{HttpClient, TestRequest};
+use svc_test_support::Result;
+use svc_test_support::http::{HttpClient, TestRequest};
 use tokio::sync::Semaphore;
 
 use crate::fixture::Tenant;

@@ -17,11 +17,11 @@ use svc_core::values::{EventSet, Secret, TenantId, Timestamp, WebhookUrl};
 use svc_core::webhooks::deliveries::{AttemptLog, Delivery};
 use svc_core::webhooks::events::{self, Event};
 use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookCreate, WebhookSubscription};
-use svc_postgres_server::Server;
-use svc_tests::Result;
-use svc_tests::database::Database;
-use svc_tests::http::{HttpClient, TestRequest, TestResponse};
-use svc_tests::node::{Node, Program};
+use svc_test_support::Result;
+use svc_test_support::database::Database;
+use svc_test_support::http::{HttpClient, TestRequest, TestResponse};
+use svc_test_support::node::{Node, Program};
+use svc_test_support::postgres::Server;
 use tokio::time::Instant;
 use tokio_postgres::{Client, NoTls};
 

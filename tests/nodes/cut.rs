@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use clap::Args;
 use serde_json::{Value, json};
-use svc_tests::Result;
-use svc_tests::http::{TestRequest, TestResponse};
-use svc_tests::node::Node;
+use svc_test_support::Result;
+use svc_test_support::http::{TestRequest, TestResponse};
+use svc_test_support::node::Node;
 use tokio::time::Instant;
 
 use crate::cluster::{Key, TestCluster, ensure};

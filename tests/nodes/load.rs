@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::json;
-use svc_tests::Result;
-use svc_tests::http::{HttpClient, TestRequest};
-use svc_tests::node::Node;
+use svc_test_support::Result;
+use svc_test_support::http::{HttpClient, TestRequest};
+use svc_test_support::node::Node;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;

@@ -43,9 +43,9 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 use svc_server::program::config::Config;
-use svc_tests::database::{Database, OWN_SERVER};
-use svc_tests::node::Program;
-use svc_tests::{Result, node};
+use svc_test_support::database::{Database, OWN_SERVER};
+use svc_test_support::node::Program;
+use svc_test_support::{Result, node};
 
 use self::cluster::{SetUp, TestCluster};
 

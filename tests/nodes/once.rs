@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use svc_core::store::DeliveryFilter;
 use svc_core::webhooks::deliveries::DeliveryStatus;
-use svc_tests::Result;
+use svc_test_support::Result;
 use tokio::time::Instant;
 
 use crate::cluster::{TestCluster, ensure, until};

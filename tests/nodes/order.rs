@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 use svc_core::input::Input as _;
 use svc_core::resources::contacts::Contact;
 use svc_core::resources::{Create, crud};
-use svc_tests::Result;
-use svc_tests::http::TestRequest;
-use svc_tests::node::Node;
+use svc_test_support::Result;
+use svc_test_support::http::TestRequest;
+use svc_test_support::node::Node;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -101,7 +101,7 @@ pub(crate) async fn run(cluster: &TestCluster, size: &Size) -> Result<String> {
 }
 
 struct Writer {
-    http: svc_tests::http::HttpClient,
+    http: svc_test_support::http::HttpClient,
     nodes: Arc<Vec<Node>>,
     tenant: Tenant,
     number: usize,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use svc_tests::Result;
+use svc_test_support::Result;
 
 use crate::cluster::{connect, until};
 
@@ -15,7 +15,7 @@ const HEADING: &str = "\n### Connection poolers\n";
 pub(crate) struct Pooler {
     /// The URL of the database through it.
     pub(crate) url: String,
-    _pooler: svc_postgres_server::Pooler,
+    _pooler: svc_test_support::postgres::Pooler,
 }
 
 impl Pooler {
@@ -26,7 +26,7 @@ impl Pooler {
         // For this database alone, as tests share the role.
         let scope = format!("ALTER ROLE svc IN DATABASE {name} SET");
         client.batch_execute(&block("sql")?.replace("ALTER ROLE svc SET", &scope)).await?;
-        let pooler = svc_postgres_server::Pooler::start(url, block("ini")?);
+        let pooler = svc_test_support::postgres::Pooler::start(url, block("ini")?);
         let pooler = pooler.ok_or("PgBouncer is not installed (Debian: pgbouncer)")?;
         let through = pooler.url(url);
         until("PgBouncer takes connections", START, || async { Ok(connect(&through).await.is_ok()) }).await?;

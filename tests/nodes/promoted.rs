@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use clap::Args;
-use svc_tests::Result;
-use svc_tests::database::Database;
+use svc_test_support::Result;
+use svc_test_support::database::Database;
 
 use crate::cluster::{TestCluster, connect, ensure, until};
 use crate::load::Load;

@@ -9,8 +9,8 @@ use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use svc_core::webhooks::deliveries::DeliveryId;
-use svc_tests::Result;
-use svc_tests::endpoint;
+use svc_test_support::Result;
+use svc_test_support::endpoint;
 use tokio::sync::watch;
 use tokio::time::Instant;
 

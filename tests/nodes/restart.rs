@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use clap::Args;
-use svc_tests::Result;
+use svc_test_support::Result;
 
 use crate::cluster::{TestCluster, ensure};
 use crate::load::Load;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use clap::Args;
 use svc_core::accounts::keys;
-use svc_tests::Result;
-use svc_tests::http::{HttpClient, TestRequest};
+use svc_test_support::Result;
+use svc_test_support::http::{HttpClient, TestRequest};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;

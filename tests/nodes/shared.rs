@@ -9,9 +9,9 @@ use svc_core::accounts::signing::SignedRequest;
 use svc_core::store::DeliveryFilter;
 use svc_core::webhooks::deliveries::DeliveryStatus;
 use svc_core::webhooks::subscriptions::DisabledReason;
-use svc_tests::Result;
-use svc_tests::http::{TestRequest, TestResponse};
-use svc_tests::node::Node;
+use svc_test_support::Result;
+use svc_test_support::http::{TestRequest, TestResponse};
+use svc_test_support::node::Node;
 use tokio::task::JoinSet;
 
 use crate::cluster::{Tenant, TestCluster, ensure, until};

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use clap::Args;
 use svc_core::webhooks::deliveries::{AttemptLog, Delivery, DeliveryId, DeliveryStatus};
-use svc_tests::Result;
-use svc_tests::node::Node;
+use svc_test_support::Result;
+use svc_test_support::node::Node;
 use tokio::time::Instant;
 
 use crate::cluster::{Tenant, TestCluster, ensure, until};
@@ -49,7 +49,7 @@ pub(crate) async fn run(cluster: &TestCluster, size: &Size) -> Result<String> {
     // The node continues with outcomes of attempts whose leases it has lost. It tries to store them before it ends.
     stopped.signal("CONT").await?;
     until("the stopped node responds again", PATIENCE, || async {
-        let request = svc_tests::http::TestRequest::get("/ping", &first.key.text);
+        let request = svc_test_support::http::TestRequest::get("/ping", &first.key.text);
         Ok(cluster.http.send(stopped.address, &request).await.is_ok_and(|response| response.status == 200))
     })
     .await?;

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use clap::Args;
 use serde_json::json;
-use svc_tests::Result;
-use svc_tests::http::{HttpClient, TestRequest};
-use svc_tests::node::Node;
+use svc_test_support::Result;
+use svc_test_support::http::{HttpClient, TestRequest};
+use svc_test_support::node::Node;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 

@@ -11,10 +11,10 @@ use clap::Args;
 use serde_json::{Value, json};
 use svc_core::store::DeliveryFilter;
 use svc_core::webhooks::deliveries::DeliveryStatus;
-use svc_tests::Result;
-use svc_tests::database::Database;
-use svc_tests::http::{HttpClient, TestRequest};
-use svc_tests::node::{Node, Program};
+use svc_test_support::Result;
+use svc_test_support::database::Database;
+use svc_test_support::http::{HttpClient, TestRequest};
+use svc_test_support::node::{Node, Program};
 use tokio::process::Command;
 
 use crate::cluster::{Key, SetUp, Tenant, TestCluster, ensure, until};

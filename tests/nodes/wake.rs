@@ -11,7 +11,7 @@ use svc_core::values::EventKind;
 use svc_core::values::TenantId;
 use svc_core::webhooks::deliveries::DeliveryId;
 use svc_core::webhooks::events;
-use svc_tests::Result;
+use svc_test_support::Result;
 use tokio::process::Command;
 use tokio::time::Instant;
 

@@ -7,19 +7,19 @@ use serde_json::json;
 use svc_core::accounts::keys::{self, KEY_PREFIX, KeyId};
 use svc_core::accounts::tenants::{self, DeveloperAccess};
 
-use crate::harness::{Call, TestServer, change, id_name, operations, sample};
+use crate::harness::{Call, SeededServer, change, id_name, operations, sample};
 use svc_core::operation::AnyOperation;
 use svc_server::api::versions::method_of;
 
-async fn refused(server: &TestServer, code: &str, call: Call) {
+async fn refused(server: &SeededServer, code: &str, call: Call) {
     let response = server.send(call).await;
     let status = if code == "access_not_approved" || code == "insufficient_scope" { 403 } else { 401 };
-    assert_eq!((response.status, response.code().as_str()), (status, code), "{}", response.text());
+    assert_eq!((response.status, response.code().as_str()), (status, code), "{}", response.text);
 }
 
 #[tokio::test]
 async fn malformed_credentials_are_refused() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let key = &server.key("write").text;
     let with = |value: String| Call::get("/ping").header("authorization", &value);
     refused(&server, "missing_credentials", Call::get("/ping").anonymous()).await;
@@ -58,9 +58,9 @@ async fn malformed_credentials_are_refused() {
 /// The key is well-formed, but belongs to another database.
 #[tokio::test]
 async fn an_unknown_key_is_refused() {
-    let (server, elsewhere) = (TestServer::new(), TestServer::new());
+    let (server, elsewhere) = (SeededServer::new(), SeededServer::new());
     let tenant = elsewhere.seed.tenant;
-    let made = elsewhere.store.write("key", tenant, async |tx, &tenant| {
+    let made = elsewhere.store().write("key", tenant, async |tx, &tenant| {
         let input = keys::KeyCreate { name: None, write: true, expires_in: None, signed: false };
         keys::create(tx, tenant, input).await
     });
@@ -71,7 +71,7 @@ async fn an_unknown_key_is_refused() {
 }
 
 /// Returns one request for each operation.
-fn all_calls(server: &TestServer) -> Vec<(Method, Call)> {
+fn all_calls(server: &SeededServer) -> Vec<(Method, Call)> {
     let call = |operation: &&dyn AnyOperation| {
         let id = if operation.tag == "ping" { String::new() } else { server.id(&id_name(operation.tag)) };
         let call = Call::new(method_of(operation), &operation.path_in_account().replace("{id}", &id));
@@ -87,7 +87,7 @@ fn all_calls(server: &TestServer) -> Vec<(Method, Call)> {
 
 #[tokio::test]
 async fn every_operation_requires_a_valid_key() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     for (_, call) in all_calls(&server) {
         refused(&server, "missing_credentials", call.clone().anonymous()).await;
         refused(&server, "invalid_key", call.clone().header("authorization", "Bearer svc_live_abc")).await;
@@ -101,7 +101,7 @@ async fn every_operation_requires_a_valid_key() {
 
 #[tokio::test]
 async fn a_read_key_can_read_and_cannot_write() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     for (method, call) in all_calls(&server) {
         let call = call.key(server.key("read"));
         if method == Method::GET {
@@ -115,23 +115,23 @@ async fn a_read_key_can_read_and_cannot_write() {
 
 #[tokio::test]
 async fn reads_and_writes_record_the_last_use_of_their_key() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let create = Call::post("/contacts", json!({ "email": "last.use@example.com" }));
     for (name, status, call) in [("read", 200, Call::get("/ping")), ("write", 201, create)] {
         let key = server.key(name);
         server.expect(status, call.key(key)).await;
         server.api.jobs().flush_last_used().await.unwrap();
         let id = key.id;
-        let stored = server.store.read("key", id, async |tx, &id| keys::get(tx, id).await).await.unwrap();
-        assert_eq!(stored.last_used_at, Some(server.store.env().now()), "{name}");
+        let stored = server.store().read("key", id, async |tx, &id| keys::get(tx, id).await).await.unwrap();
+        assert_eq!(stored.last_used_at, Some(server.store().env().now()), "{name}");
     }
 }
 
 #[tokio::test]
 async fn a_key_expires_at_the_exact_microsecond() {
-    let server = TestServer::new();
-    let tenant = server.seed.tenant;
-    let made = server.store.write("key", tenant, async |tx, &tenant| {
+    let server = SeededServer::new();
+    let tenant = server.tenant;
+    let made = server.store().write("key", tenant, async |tx, &tenant| {
         let expires_in = Some(std::time::Duration::from_secs(60));
         keys::create(tx, tenant, keys::KeyCreate { name: None, write: true, expires_in, signed: false }).await
     });
@@ -147,9 +147,9 @@ async fn a_key_expires_at_the_exact_microsecond() {
 /// The other process is a second store, as the command line beside a running server.
 #[tokio::test]
 async fn a_key_or_tenant_changed_by_another_process_takes_effect_at_the_next_request() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let other = server.second_store();
-    let (key, tenant) = (server.key("write").id, server.seed.tenant);
+    let (key, tenant) = (server.key("write").id, server.tenant);
     let create = |email: &str| Call::post("/contacts", json!({ "email": email }));
     server.expect(201, create("a@example.com")).await;
 
@@ -178,11 +178,11 @@ async fn a_key_or_tenant_changed_by_another_process_takes_effect_at_the_next_req
 
 #[tokio::test]
 async fn both_keys_work_during_the_overlap_of_a_rotation() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let old = server.key("write").id;
     let overlap = std::time::Duration::from_secs(3600);
     let new = server
-        .store
+        .store()
         .write("rotate", (old, overlap), async |tx, &(old, overlap)| keys::rotate(tx, old, overlap).await)
         .await
         .unwrap();
@@ -195,9 +195,9 @@ async fn both_keys_work_during_the_overlap_of_a_rotation() {
 }
 
 /// Stops the tenant's access in one way.
-async fn stop_access(server: &TestServer, way: &str, key: KeyId) {
-    let (tenant, way) = (server.seed.tenant.0, way.to_owned());
-    let stop = server.store.write("test", (way, key, tenant), async |tx, (way, key, tenant)| match way.as_str() {
+async fn stop_access(server: &SeededServer, way: &str, key: KeyId) {
+    let (tenant, way) = (server.tenant.0, way.to_owned());
+    let stop = server.store().write("test", (way, key, tenant), async |tx, (way, key, tenant)| match way.as_str() {
         "revoked" => keys::revoke(tx, *key).await.map(drop),
         "expired" => keys::rotate(tx, *key, Duration::ZERO).await.map(drop),
         _ => {
@@ -219,7 +219,7 @@ async fn a_key_that_stops_working_while_the_body_arrives_changes_nothing() {
             ("contact_id", Call::patch("", change("contacts")).header("if-match", "*")),
             ("contact_id", Call::delete("")),
         ] {
-            let server = TestServer::new();
+            let server = SeededServer::new();
             let mut call = call;
             if !path.is_empty() {
                 call.target = format!("/api/v1/contacts/{}", server.id(path));
@@ -228,7 +228,7 @@ async fn a_key_that_stops_working_while_the_body_arrives_changes_nothing() {
             let key = server.key("signed").clone();
             let response = server.send_slowly(call.signed(&key), stop_access(&server, way, key.id)).await;
             let status = if code == "access_not_approved" { 403 } else { 401 };
-            assert_eq!((response.status, response.code().as_str()), (status, code), "{}", response.text());
+            assert_eq!((response.status, response.code().as_str()), (status, code), "{}", response.text);
             assert_eq!(server.new_events().await, [""; 0], "{way}");
         }
     }
@@ -236,7 +236,7 @@ async fn a_key_that_stops_working_while_the_body_arrives_changes_nothing() {
 
 #[tokio::test]
 async fn a_stored_response_is_not_returned_to_a_key_that_stopped_working() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let call = Call::post("/contacts", json!({ "email": "a@example.com" })).header("idempotency-key", "k");
     server.expect(201, call.clone()).await;
     let response = server.send_slowly(call, stop_access(&server, "revoked", server.key("write").id)).await;

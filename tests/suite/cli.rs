@@ -4,7 +4,7 @@
 mod fixture;
 mod steps;
 
-use svc_tests::database::Database;
+use svc_test_support::database::Database;
 
 use self::fixture::Fixture;
 
@@ -15,7 +15,7 @@ async fn every_command_works_beside_a_running_server_on_sqlite() {
 
 #[tokio::test]
 async fn every_command_works_beside_a_running_server_on_postgres() {
-    let Some(server) = svc_postgres_server::server() else { return };
+    let Some(server) = svc_test_support::postgres::server() else { return };
     work(Database::new(Some(&server.database())).unwrap()).await;
 }
 

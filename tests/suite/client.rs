@@ -12,22 +12,22 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::conform;
-use crate::harness::{TestResponse, TestServer, guarded};
+use crate::harness::{Response, SeededServer, guarded};
 
-/// A [`TestServer`] that listens on a socket.
+/// A [`SeededServer`] that listens on a socket.
 pub(crate) struct ListeningServer {
-    pub(crate) inner: TestServer,
+    pub(crate) inner: SeededServer,
     pub(crate) address: SocketAddr,
     stop: Option<oneshot::Sender<()>>,
     pub(crate) running: JoinHandle<()>,
 }
 
 impl ListeningServer {
-    pub(crate) async fn new(server: TestServer) -> Self {
+    pub(crate) async fn new(server: SeededServer) -> Self {
         Self::with(server, 1000, |server| server).await
     }
 
-    pub(crate) async fn with(inner: TestServer, connections: u32, set: impl FnOnce(Server) -> Server) -> Self {
+    pub(crate) async fn with(inner: SeededServer, connections: u32, set: impl FnOnce(Server) -> Server) -> Self {
         let server = set(Server::bind(([127, 0, 0, 1], 0).into(), connections).await.unwrap());
         let address = server.url().unwrap().strip_prefix("http://").unwrap().parse().unwrap();
         let (stop, stopped) = oneshot::channel();
@@ -104,7 +104,7 @@ impl Connection {
 
     /// Reads the next response to a request of this method without checking it. Returns `None` at the end of the
     /// stream.
-    pub(crate) async fn raw(&mut self, method: &str) -> Option<TestResponse> {
+    pub(crate) async fn raw(&mut self, method: &str) -> Option<Response> {
         let end = loop {
             if let Some(at) = self.received.windows(4).position(|four| four == b"\r\n\r\n") {
                 break at + 4;
@@ -133,11 +133,11 @@ impl Connection {
             assert!(self.more().await, "the body ends early");
         }
         let body: Vec<u8> = self.received.drain(..length).collect();
-        Some(TestResponse { status, headers, body: Bytes::from(body) })
+        Some(Response::new(status, headers, Bytes::from(body)))
     }
 
     /// Reads the next response and checks it against the OpenAPI document.
-    pub(crate) async fn response(&mut self, method: &str, target: &str) -> TestResponse {
+    pub(crate) async fn response(&mut self, method: &str, target: &str) -> Response {
         let response = self.raw(method).await.unwrap_or_else(|| panic!("no response to {method} {target}"));
         assert!(response.header("date").is_some(), "no Date");
         conform::check(&Method::from_bytes(method.as_bytes()).unwrap(), target, &response);

@@ -10,10 +10,10 @@ use svc_core::store::Access;
 
 use crate::conform::{CODES, MORE_CODES};
 use crate::faults::Gate;
-use crate::harness::{Call, TestResponse, TestServer, settings};
+use crate::harness::{Call, Response, SeededServer, settings};
 
 /// Returns requests that each cause an error without any preparation.
-fn simple(server: &TestServer) -> Vec<Call> {
+fn simple(server: &SeededServer) -> Vec<Call> {
     let contact = format!("/contacts/{}", server.id("contact_id"));
     let quote = json!({ "contact_id": server.id("unknown_id"), "total": 1 });
     let email = json!({ "email": "new@example.com" });
@@ -58,7 +58,7 @@ fn simple(server: &TestServer) -> Vec<Call> {
     ]
 }
 
-fn write_down(out: &mut String, call: &Call, response: &TestResponse) {
+fn write_down(out: &mut String, call: &Call, response: &Response) {
     let target: String = call.target.chars().take(80).collect();
     let _ = writeln!(out, "{} {target}\n{}", call.method, response.status);
     for name in ["allow", "retry-after", "www-authenticate"] {
@@ -66,17 +66,17 @@ fn write_down(out: &mut String, call: &Call, response: &TestResponse) {
             let _ = writeln!(out, "{name}: {value}");
         }
     }
-    let _ = writeln!(out, "{}\n", response.text());
+    let _ = writeln!(out, "{}\n", response.text);
 }
 
 #[tokio::test]
 async fn every_code_is_produced_with_its_exact_body() {
     let (mut out, mut seen) = (String::new(), BTreeSet::new());
-    let mut note = |call: &Call, response: &TestResponse| {
+    let mut note = |call: &Call, response: &Response| {
         seen.insert(response.code());
         write_down(&mut out, call, response);
     };
-    let server = TestServer::new();
+    let server = SeededServer::new();
     for call in simple(&server) {
         let response = server.send(call.clone()).await;
         note(&call, &response);

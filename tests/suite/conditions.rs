@@ -5,19 +5,19 @@ use serde_json::{Value, json};
 use svc_core::resources::bookings::Booking;
 use svc_core::resources::crud;
 
-use crate::harness::{Call, TestServer, change, guarded, id_name, operations};
+use crate::harness::{Call, SeededServer, change, guarded, id_name, operations};
 use crate::seed;
 use svc_server::api::versions::method_of;
 
 const COLLECTIONS: [&str; 6] = ["contacts", "invoices", "bookings", "quotes", "jobs", "webhooks"];
 
-fn one(server: &TestServer, collection: &str) -> String {
+fn one(server: &SeededServer, collection: &str) -> String {
     format!("/{collection}/{}", server.id(&id_name(collection)))
 }
 
 #[tokio::test]
 async fn an_unchanged_record_gives_304() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     for collection in COLLECTIONS {
         let path = one(&server, collection);
         let full = server.expect(200, Call::get(&path)).await;
@@ -51,7 +51,7 @@ async fn an_unchanged_record_gives_304() {
 
 #[tokio::test]
 async fn each_representation_has_its_own_tag() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let mut seen = std::collections::HashSet::new();
     for collection in COLLECTIONS {
         let path = one(&server, collection);
@@ -72,7 +72,7 @@ async fn each_representation_has_its_own_tag() {
 /// Lists, ping and creates ignore the condition headers.
 #[tokio::test]
 async fn conditions_are_ignored_where_they_do_not_apply() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     for path in ["/contacts", "/ping"] {
         let call = Call::get(path).header("if-none-match", "*").header("if-match", "\"x\"");
         assert_eq!(server.expect(200, call).await.header("etag"), None);
@@ -86,7 +86,7 @@ async fn conditions_are_ignored_where_they_do_not_apply() {
 
 #[tokio::test]
 async fn if_match_allows_a_change_of_the_current_version_only() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     for collection in COLLECTIONS.into_iter().filter(|collection| *collection != "invoices") {
         let path = one(&server, collection);
         let mut tag = server.expect(200, Call::get(&path)).await.etag().to_owned();
@@ -108,7 +108,7 @@ async fn if_match_allows_a_change_of_the_current_version_only() {
 /// A request that fails its condition changes no row, writes no event and does not advance the tenant's clock.
 #[tokio::test]
 async fn a_failed_condition_changes_nothing() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let changing = operations();
     let changing = changing.iter().filter(|operation| operation.takes_if_match());
     let mut count = 0;
@@ -126,8 +126,8 @@ async fn a_failed_condition_changes_nothing() {
             let response = server.expect(412, call().header("if-match", header)).await;
             assert_eq!(response.code(), "precondition_failed", "{} {header}", operation.id);
             assert_eq!(response.header("etag"), None);
-            let says_weak = response.text().contains("is weak");
-            assert_eq!(says_weak, header == weak, "{}", response.text());
+            let says_weak = response.text.contains("is weak");
+            assert_eq!(says_weak, header == weak, "{}", response.text);
         }
         let mut invalid = call();
         invalid.headers.insert("if-match", http::HeaderValue::from_bytes(b"\"\xff\"").unwrap());
@@ -140,7 +140,7 @@ async fn a_failed_condition_changes_nothing() {
     assert_eq!(server.new_events().await, [""; 0]);
     // No number and no clock value was used up either.
     let created = server.expect(201, Call::post("/jobs", json!({ "title": "Next" }))).await.data();
-    let fresh = TestServer::new();
+    let fresh = SeededServer::new();
     let same = fresh.expect(201, Call::post("/jobs", json!({ "title": "Next" }))).await.data();
     assert_eq!((&created["job_number"], &created["created_at"]), (&same["job_number"], &same["created_at"]));
 }
@@ -148,7 +148,7 @@ async fn a_failed_condition_changes_nothing() {
 /// If-Match is checked even when the change has no effect.
 #[tokio::test]
 async fn if_match_is_checked_for_a_change_without_effect() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let path = one(&server, "quotes");
     let tag = server.expect(200, Call::get(&path)).await.etag().to_owned();
     let same = || Call::patch(&path, json!({ "total": 100 }));
@@ -158,7 +158,7 @@ async fn if_match_is_checked_for_a_change_without_effect() {
 
 #[tokio::test]
 async fn if_match_is_checked_for_a_delete() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     for collection in ["contacts", "webhooks"] {
         let path = one(&server, collection);
         let tag = server.expect(200, Call::get(&path)).await.etag().to_owned();
@@ -173,7 +173,7 @@ async fn if_match_is_checked_for_a_delete() {
 /// Of two clients with the same version one succeeds.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn if_match_prevents_lost_updates() {
-    let server = std::sync::Arc::new(TestServer::new());
+    let server = std::sync::Arc::new(SeededServer::new());
     let path = one(&server, "bookings");
     let tag = server.expect(200, Call::get(&path)).await.etag().to_owned();
     let tasks: Vec<_> = (0..8)
@@ -199,7 +199,7 @@ async fn if_match_prevents_lost_updates() {
 /// Of many concurrent changes of one version one succeeds, and the others get 412.
 #[tokio::test]
 async fn concurrent_changes_of_one_version_succeed_once() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let path = one(&server, "contacts");
     let tag = server.expect(200, Call::get(&path)).await.etag().to_owned();
     let patch =
@@ -214,8 +214,8 @@ async fn concurrent_changes_of_one_version_succeed_once() {
 /// the committed row.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_condition_is_checked_after_a_concurrent_commit() {
-    let server = std::sync::Arc::new(TestServer::new());
-    let (path, tenant) = (one(&server, "bookings"), server.seed.tenant);
+    let server = std::sync::Arc::new(SeededServer::new());
+    let (path, tenant) = (one(&server, "bookings"), server.tenant);
     let tag = server.expect(200, Call::get(&path)).await.etag().to_owned();
     let (other, id) = (server.second_store(), server.seed.ids["booking_id"].into());
     let (entered_sender, mut entered) = tokio::sync::mpsc::unbounded_channel();

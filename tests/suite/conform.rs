@@ -13,7 +13,7 @@ use svc_core::values::EventKinds;
 use svc_server::api::versions::method_of;
 use svc_server::api::{openapi, versions};
 
-use crate::harness::{TestResponse, operations};
+use crate::harness::{Response, operations};
 
 /// The OpenAPI document as the service generates it.
 pub(crate) static DOCUMENT: LazyLock<Value> =
@@ -158,7 +158,7 @@ pub(crate) fn accepts_body(operation: &str, body: &Value) -> bool {
 }
 
 /// Checks one response; panics if it does not conform.
-pub(crate) fn check(method: &Method, target: &str, response: &TestResponse) {
+pub(crate) fn check(method: &Method, target: &str, response: &Response) {
     let shown = || format!("{method} {target} → {} {}", response.status, String::from_utf8_lossy(&response.body));
     let path = target.split('?').next().unwrap_or_default();
     // What apps and browsers ask for is not of the API.
@@ -227,7 +227,7 @@ pub(crate) fn check(method: &Method, target: &str, response: &TestResponse) {
     }
 }
 
-fn check_headers(response: &TestResponse, outside: bool, method: &Method, shown: &dyn Fn() -> String) {
+fn check_headers(response: &Response, outside: bool, method: &Method, shown: &dyn Fn() -> String) {
     let id = response.header("x-request-id").unwrap_or_else(|| panic!("no X-Request-Id: {}", shown()));
     assert!((1..=128).contains(&id.len()), "{}", shown());
     let limits = ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset", "ratelimit", "ratelimit-policy"];
@@ -258,12 +258,12 @@ fn check_headers(response: &TestResponse, outside: bool, method: &Method, shown:
 }
 
 /// Returns whether an app is told that its token lacks a scope (RFC 6750 §3.1).
-fn lacks_scope(response: &TestResponse) -> bool {
+fn lacks_scope(response: &Response) -> bool {
     let challenge = response.header("www-authenticate").unwrap_or_default();
     response.status == 403 && challenge.contains("insufficient_scope")
 }
 
-fn check_error(response: &TestResponse, shown: &dyn Fn() -> String) {
+fn check_error(response: &Response, shown: &dyn Fn() -> String) {
     let json = response.json();
     let code = json["code"].as_str().unwrap_or_default();
     let is_known = CODES.contains(&code) || MORE_CODES.contains(&code) || code == EXTENSION_CODE;

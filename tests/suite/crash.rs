@@ -8,7 +8,7 @@ use tokio::process::Command;
 #[tokio::test]
 #[ignore = "a long proof, which .ci/run runs"]
 async fn kills_lose_no_write_and_repeat_only_attempts_in_progress() {
-    let server = svc_postgres_server::server();
+    let server = svc_test_support::postgres::server();
     let on_postgres = async {
         if let Some(server) = server {
             kills(&["--database-url", &server.database()]).await;
@@ -41,7 +41,7 @@ async fn faults(more: &[&str]) {
 #[ignore = "a long proof, which .ci/run runs"]
 async fn a_failing_disk_loses_no_acknowledged_write() {
     let on_postgres = async {
-        if svc_postgres_server::is_installed() {
+        if svc_test_support::postgres::is_installed() {
             faults(&["disk-full", "--database-url", "postgres"]).await;
         }
     };

@@ -6,8 +6,8 @@ use std::sync::{Arc, LazyLock, OnceLock, mpsc};
 
 use svc_core::env::Env;
 use svc_core::store::Store;
-use svc_postgres_server::{Server, TEST_DATABASE};
 use svc_store::{Options, SecretKey};
+use svc_test_support::postgres::{Server, TEST_DATABASE};
 use tokio::runtime::Runtime;
 
 /// The runtime of the stores' tasks. Tests without an async runtime of their own open stores too.
@@ -35,7 +35,7 @@ impl Database {
     /// Creates an empty database.
     pub(crate) fn new() -> Self {
         let quick_server =
-            || svc_postgres_server::quick_server().unwrap_or_else(|| panic!("PostgreSQL is not installed"));
+            || svc_test_support::postgres::quick_server().unwrap_or_else(|| panic!("PostgreSQL is not installed"));
         match std::env::var(TEST_DATABASE).as_deref() {
             Ok("postgres") => {
                 let server = quick_server();
@@ -55,7 +55,7 @@ impl Database {
                 svc_store::migrate(&url).await.unwrap();
                 let (client, connection) = tokio_postgres::connect(&url, tokio_postgres::NoTls).await.unwrap();
                 let connection = tokio::spawn(connection);
-                client.batch_execute(svc_postgres_server::DISTRIBUTE).await.unwrap();
+                client.batch_execute(svc_test_support::postgres::DISTRIBUTE).await.unwrap();
                 drop(client);
                 connection.await.unwrap().unwrap();
             }

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use http::StatusCode;
 use serde_json::json;
-use svc_tests::database::Database;
-use svc_tests::disk::{FailingDisk, Failure};
-use svc_tests::http::{HttpClient, TestRequest};
-use svc_tests::node::{Node, Program};
-use svc_tests::tenant;
+use svc_test_support::database::Database;
+use svc_test_support::disk::{FailingDisk, Failure};
+use svc_test_support::http::{HttpClient, TestRequest};
+use svc_test_support::node::{Node, Program};
+use svc_test_support::tenant;
 
 /// More commits than the write-ahead log holds before it is checkpointed.
 const MANY: u32 = 800;

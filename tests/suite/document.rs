@@ -6,12 +6,12 @@ use http::Method;
 use serde_json::Value;
 
 use crate::conform::validator;
-use crate::harness::{Call, TestServer};
+use crate::harness::{Call, SeededServer};
 
 const COMMITTED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../svc-server/openapi/v1.json");
 
 async fn served() -> Value {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     server.expect(200, Call::absolute(Method::GET, "/api/v1/openapi.json").anonymous()).await.json()
 }
 

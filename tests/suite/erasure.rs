@@ -69,7 +69,7 @@ async fn nothing_of_an_erased_contact_is_left() {
         let (account, key) = (account.as_str(), key.as_str());
         let post = async |path: &str, body: Value| {
             let response = request(&server, key, "POST", path, &body.to_string()).await;
-            assert_eq!(response.status, 201, "{}", response.text());
+            assert_eq!(response.status, 201, "{}", response.text);
             response.id()
         };
         post("/webhooks", json!({ "url": echo().await, "events": ["*"] })).await;
@@ -179,7 +179,7 @@ async fn vacuum(deployment: &Deployment) -> PathBuf {
     client.batch_execute("VACUUM (FULL) pg_statistic").await.unwrap();
     client.batch_execute("CHECKPOINT").await.unwrap();
     let row = client.query_one("SELECT pg_relation_filepath('contacts')", &[]).await.unwrap();
-    let table = svc_postgres_server::quick_server().unwrap().folder().join("data").join(row.get::<_, String>(0));
+    let table = svc_test_support::postgres::quick_server().unwrap().folder().join("data").join(row.get::<_, String>(0));
     table.parent().unwrap().to_owned()
 }
 

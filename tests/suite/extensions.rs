@@ -8,10 +8,10 @@ use svc_core::webhooks::deliveries::{AttemptLog, DeliveryId};
 use svc_server::api::versions::method_of;
 use svc_server::{Settings, Surfaces};
 
-use crate::harness::{Call, TestServer, limited, operations, sample, settings};
+use crate::harness::{Call, SeededServer, limited, operations, sample, settings};
 
-fn extended() -> TestServer {
-    TestServer::serving(surfaces(), settings())
+fn extended() -> SeededServer {
+    SeededServer::serving(surfaces(), settings())
 }
 
 fn surfaces() -> Surfaces {
@@ -27,7 +27,7 @@ fn kinds(page: &Value) -> Vec<&str> {
 }
 
 /// Reads a list to its end, page by page.
-async fn walk(server: &TestServer, path: &str) -> Vec<Value> {
+async fn walk(server: &SeededServer, path: &str) -> Vec<Value> {
     let (mut records, mut cursor) = (Vec::new(), String::new());
     loop {
         let page = server.expect(200, Call::get(&format!("{path}{cursor}"))).await.json();
@@ -40,7 +40,7 @@ async fn walk(server: &TestServer, path: &str) -> Vec<Value> {
 }
 
 /// Creates a contact, and returns the id of its delivery.
-async fn deliver(server: &TestServer, number: usize) -> String {
+async fn deliver(server: &SeededServer, number: usize) -> String {
     server.expect(201, Call::post("/contacts", sample(server, "contacts", number))).await;
     let page = format!("/webhooks/{}/deliveries?limit=1", server.id("webhook_id"));
     server.expect(200, Call::get(&page)).await.json()["data"][0]["id"].as_str().unwrap().to_owned()
@@ -48,7 +48,7 @@ async fn deliver(server: &TestServer, number: usize) -> String {
 
 #[tokio::test]
 async fn without_the_setting_there_are_no_such_operations() {
-    let (plain, extended) = (TestServer::new(), extended());
+    let (plain, extended) = (SeededServer::new(), extended());
     let all = operations().len() + extensions().len();
     for version in ["v1", "v2"] {
         for (server, count) in [(&plain, 25), (&extended, all)] {
@@ -151,7 +151,7 @@ async fn bad_input_names_the_parameter() {
 }
 
 /// Returns the numbers of the attempts at a delivery as its list has them, page by page.
-async fn attempts(server: &TestServer, delivery: &str) -> Vec<Vec<u64>> {
+async fn attempts(server: &SeededServer, delivery: &str) -> Vec<Vec<u64>> {
     let (path, mut cursor) = (format!("/deliveries/{delivery}/attempts"), String::new());
     let mut pages = Vec::new();
     loop {
@@ -170,8 +170,8 @@ async fn attempts(server: &TestServer, delivery: &str) -> Vec<Vec<u64>> {
 async fn a_response_has_the_newest_attempts_and_the_list_has_all() {
     let server = extended();
     let delivery = deliver(&server, 1).await;
-    let id = (server.seed.tenant, delivery.parse::<DeliveryId>().unwrap());
-    let insert = server.store.write("test", id, async |tx, &(tenant, id)| {
+    let id = (server.tenant, delivery.parse::<DeliveryId>().unwrap());
+    let insert = server.store().write("test", id, async |tx, &(tenant, id)| {
         for attempt in 1..=45 {
             let log = AttemptLog {
                 attempt,
@@ -297,7 +297,7 @@ async fn another_accounts_ids_are_unknown() {
 
 #[tokio::test]
 async fn writes_need_the_scope_and_count_as_writes_of_webhooks() {
-    let server = TestServer::serving(surfaces(), Settings { rate_limit: 10_000, ..limited() });
+    let server = SeededServer::serving(surfaces(), Settings { rate_limit: 10_000, ..limited() });
     let delivery = deliver(&server, 1).await;
     for operation in extensions() {
         let id =

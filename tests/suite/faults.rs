@@ -10,7 +10,7 @@ use svc_core::store::{Access, Store, StoreWrapper, UnitOfWork};
 use svc_server::{Settings, Surfaces};
 use tokio::sync::Semaphore;
 
-use crate::harness::{Call, TestServer, guarded, settings};
+use crate::harness::{Call, SeededServer, guarded, settings};
 
 /// A store that fails or delays transactions on demand, and otherwise passes them to another store.
 pub(crate) struct Gate {
@@ -23,17 +23,17 @@ pub(crate) struct Gate {
 
 impl Gate {
     /// Creates a server whose store is wrapped in a gate.
-    pub(crate) fn server() -> (TestServer, Arc<Self>) {
+    pub(crate) fn server() -> (SeededServer, Arc<Self>) {
         Self::server_with(settings())
     }
 
-    pub(crate) fn server_with(settings: Settings) -> (TestServer, Arc<Self>) {
+    pub(crate) fn server_with(settings: Settings) -> (SeededServer, Arc<Self>) {
         Self::server_of(Surfaces::default(), settings)
     }
 
-    pub(crate) fn server_of(surfaces: Surfaces, settings: Settings) -> (TestServer, Arc<Self>) {
+    pub(crate) fn server_of(surfaces: Surfaces, settings: Settings) -> (SeededServer, Arc<Self>) {
         let mut gate = None;
-        let server = TestServer::of(surfaces, settings, |inner| {
+        let server = SeededServer::of(surfaces, settings, |inner| {
             let made = Arc::new(Self {
                 inner,
                 failure: Mutex::default(),
@@ -129,7 +129,7 @@ async fn a_store_error_gives_5xx_without_internal_details() {
             assert_eq!(response.code(), code);
             assert_eq!(response.header("retry-after"), (status == 503).then_some("2"));
             for internal in ["disk", "svc.db", "table", "column", "constraint", "contacts."] {
-                assert!(!response.text().contains(internal), "{}", response.text());
+                assert!(!response.text.contains(internal), "{}", response.text);
             }
         }
         // A write first reads a key that it does not know, which fails here; below, the write transaction itself fails.
@@ -137,7 +137,7 @@ async fn a_store_error_gives_5xx_without_internal_details() {
         server.expect(status, Call::post("/contacts", json!({ "email": "a@example.com" }))).await;
         gate.fail(Access::Write, error);
         let response = server.expect(status, Call::post("/contacts", json!({ "email": "a@example.com" }))).await;
-        assert!(!response.text().contains("disk"), "{}", response.text());
+        assert!(!response.text.contains("disk"), "{}", response.text);
         server.expect(200, Call::get("/contacts")).await;
         gate.heal();
     }
@@ -149,11 +149,11 @@ async fn a_store_error_gives_5xx_without_internal_details() {
 async fn readyz_reports_the_database_and_healthz_the_process() {
     let (server, gate) = Gate::server();
     let probe = |path| Call::absolute(http::Method::GET, path).anonymous();
-    assert_eq!(server.expect(200, probe("/readyz")).await.text(), "{\"status\":\"ready\"}\n");
+    assert_eq!(server.expect(200, probe("/readyz")).await.text, "{\"status\":\"ready\"}\n");
     gate.fail(Access::Read, StoreError::Unavailable(INTERNALS.to_owned()));
     let response = server.expect(503, probe("/readyz")).await;
     assert_eq!((response.code().as_str(), response.header("retry-after")), ("unavailable", Some("2")));
-    assert_eq!(server.expect(200, probe("/healthz")).await.text(), "{\"status\":\"ok\"}\n");
+    assert_eq!(server.expect(200, probe("/healthz")).await.text, "{\"status\":\"ok\"}\n");
 }
 
 #[tokio::test]
@@ -166,7 +166,7 @@ async fn a_server_whose_clock_is_wrong_is_not_ready() {
     ] {
         let response = server.expect(503, call).await;
         assert_eq!((response.code().as_str(), response.header("retry-after")), ("unavailable", Some("2")));
-        assert!(response.text().contains("The clock of this server is wrong"), "{}", response.text());
+        assert!(response.text.contains("The clock of this server is wrong"), "{}", response.text);
     }
     server.expect(200, Call::get("/contacts")).await;
     gate.heal();

@@ -7,12 +7,12 @@ use serde_json::json;
 use svc_core::env::Env;
 use svc_core::store::{Access, Store, UnitOfWork};
 
-use crate::harness::{Call, TestServer};
+use crate::harness::{Call, SeededServer};
 
 /// While another process holds the write lock, reads continue and writes wait.
 #[tokio::test]
 async fn reads_continue_while_another_process_holds_the_write_lock() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let other = rusqlite::Connection::open(server.database.path()).unwrap();
     other.execute_batch("BEGIN IMMEDIATE; UPDATE tenants SET name = 'held'").unwrap();
     server.expect(200, Call::get("/contacts")).await;
@@ -47,8 +47,8 @@ struct LastHandle {
 #[tokio::test]
 async fn the_last_handle_may_be_dropped_with_a_transaction() {
     for access in [Access::Read, Access::Write] {
-        let server = TestServer::new();
-        let (path, held) = (server.database.path(), Arc::clone(&server.store));
+        let server = SeededServer::new();
+        let (path, held) = (server.database.path(), Arc::clone(server.store()));
         let (report, reported) = std::sync::mpsc::channel();
         let (go, wait) = std::sync::mpsc::channel::<()>();
         let (arrived, arrival) = tokio::sync::oneshot::channel();
@@ -60,13 +60,13 @@ async fn the_last_handle_may_be_dropped_with_a_transaction() {
             let _ = wait.lock().unwrap().recv();
             async { Ok(()) }.boxed()
         });
-        let store = Arc::clone(&server.store);
+        let store = Arc::clone(server.store());
         let waiting = tokio::spawn(async move { store.run(access, "last", work).await });
         arrival.await.unwrap();
         waiting.abort();
         assert!(waiting.await.unwrap_err().is_cancelled());
-        let TestServer { api, store, database: _database, .. } = server;
-        drop((api, store));
+        let SeededServer { server, database: _database, .. } = server;
+        drop(server);
         go.send(()).unwrap();
         let panicking = tokio::task::spawn_blocking(move || reported.recv().unwrap()).await.unwrap();
         assert!(!panicking, "{access:?}");

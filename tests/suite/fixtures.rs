@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::conform;
-use crate::harness::{Call, TestResponse, TestServer, operations};
+use crate::harness::{Call, Response, SeededServer, operations};
 use svc_server::api::versions::method_of;
 
 #[derive(Deserialize)]
@@ -62,7 +62,7 @@ fn files(operation: &str, kind: &str) -> Vec<PathBuf> {
 }
 
 /// Replaces the placeholders, including `{{long:N}}`.
-fn fill(server: &TestServer, text: &str) -> String {
+fn fill(server: &SeededServer, text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("{{") {
@@ -77,7 +77,7 @@ fn fill(server: &TestServer, text: &str) -> String {
     out + rest
 }
 
-fn call(server: &TestServer, operation: &str, case: &Case) -> Call {
+fn call(server: &SeededServer, operation: &str, case: &Case) -> Call {
     let operations = operations();
     let operation = operations.iter().find(|known| known.id == operation).unwrap();
     let mut path = operation.path_in_account().clone();
@@ -113,7 +113,7 @@ fn contains(have: &Value, want: &Value) -> bool {
     }
 }
 
-fn differences(server: &TestServer, name: &str, case: &Case, sent: &Call, response: &TestResponse) -> Vec<String> {
+fn differences(server: &SeededServer, name: &str, case: &Case, sent: &Call, response: &Response) -> Vec<String> {
     let mut wrong = Vec::new();
     let expect = &case.expect;
     let json: Value = serde_json::from_slice(&response.body).unwrap_or_default();
@@ -142,14 +142,14 @@ fn differences(server: &TestServer, name: &str, case: &Case, sent: &Call, respon
         wrong.extend(disagreement(operation, name, sent, response).map(str::to_owned));
     }
     if !wrong.is_empty() {
-        wrong.push(response.text().to_owned());
+        wrong.push(response.text.to_owned());
     }
     wrong
 }
 
 /// Returns a description if the schema and the response disagree: a body that the schema rejects must give 4xx, and a
 /// body that gives 2xx must be valid.
-fn disagreement(operation: &str, name: &str, sent: &Call, response: &TestResponse) -> Option<&'static str> {
+fn disagreement(operation: &str, name: &str, sent: &Call, response: &Response) -> Option<&'static str> {
     let accepted = (200..300).contains(&response.status);
     let valid = serde_json::from_slice(&sent.body).is_ok_and(|body| conform::accepts_body(operation, &body));
     match (accepted && !valid, EXCEPTIONS.iter().any(|(exception, _)| *exception == name)) {
@@ -162,7 +162,7 @@ fn disagreement(operation: &str, name: &str, sent: &Call, response: &TestRespons
 async fn run(operation: &str, kind: &str) -> (usize, Vec<String>) {
     let mut failures = Vec::new();
     let files = files(operation, kind);
-    let mut server = TestServer::new();
+    let mut server = SeededServer::new();
     for file in &files {
         let name = format!("{operation}/{kind}/{}", file.file_name().unwrap().to_string_lossy());
         let text = std::fs::read_to_string(file).unwrap();
@@ -175,7 +175,7 @@ async fn run(operation: &str, kind: &str) -> (usize, Vec<String>) {
         }
         // The next case needs the original content, so a change requires a new server.
         if response.status < 400 && sent.method != Method::GET {
-            server = TestServer::new();
+            server = SeededServer::new();
         }
         if !wrong.is_empty() {
             failures.push(format!("{name} ({})\n    {}", case.description, wrong.join("\n    ")));

@@ -10,7 +10,7 @@ use hyper::client::conn::http2::SendRequest;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use serde_json::json;
 use svc_server::Settings;
-use svc_tests::frames::{
+use svc_test_support::frames::{
     ACK, END_HEADERS, END_STREAM, ENHANCE_YOUR_CALM, Frame, INITIAL_WINDOW_SIZE, MAX_CONCURRENT_STREAMS, PREFACE,
     REFUSED_STREAM, cancel, field, frame, head, kind, request, settings as settings_of, window,
 };
@@ -20,7 +20,7 @@ use tokio::time::Instant;
 use tokio_rustls::client::TlsStream;
 
 use crate::faults::Gate;
-use crate::harness::{Call, TestResponse, TestServer, create_large_bookings, guarded, settings};
+use crate::harness::{Call, Response, SeededServer, create_large_bookings, guarded, settings};
 use crate::surface;
 use crate::tls::TlsServer;
 
@@ -37,11 +37,11 @@ struct Http2Connection {
 
 impl Http2Connection {
     async fn open(client_settings: &[(u16, u32)]) -> Self {
-        Self::with(TestServer::new(), client_settings, LONG, LONG).await
+        Self::with(SeededServer::new(), client_settings, LONG, LONG).await
     }
 
     async fn with(
-        server: TestServer,
+        server: SeededServer,
         client_settings: &[(u16, u32)],
         head_timeout: Duration,
         write_timeout: Duration,
@@ -110,14 +110,14 @@ struct LibraryClient {
 
 impl LibraryClient {
     async fn open() -> Self {
-        let (server, certificate) = TlsServer::with(TestServer::new(), |server| server).await;
+        let (server, certificate) = TlsServer::with(SeededServer::new(), |server| server).await;
         let stream = TokioIo::new(server.connect(&certificate, b"h2").await.unwrap());
         let (sender, connection) = hyper::client::conn::http2::handshake(TokioExecutor::new(), stream).await.unwrap();
         tokio::spawn(connection);
         Self { server, sender }
     }
 
-    async fn send(&mut self, method: Method, path: &str, body: Bytes) -> TestResponse {
+    async fn send(&mut self, method: Method, path: &str, body: Bytes) -> Response {
         let key = &self.server.inner.key("write").text;
         let request = Request::builder()
             .method(method)
@@ -130,7 +130,7 @@ impl LibraryClient {
         let response = guarded(self.sender.send_request(request)).await;
         let (parts, body) = response.unwrap_or_else(|error| panic!("{shown}: {error:?}")).into_parts();
         let body = guarded(body.collect()).await.unwrap_or_else(|error| panic!("{shown}: {error:?}")).to_bytes();
-        TestResponse { status: parts.status.as_u16(), headers: parts.headers, body }
+        Response::new(parts.status.as_u16(), parts.headers, body)
     }
 }
 
@@ -257,7 +257,7 @@ async fn a_flood_of_resets_ends_the_connection() {
 
 #[tokio::test]
 async fn a_head_over_32_kib_ends_the_connection() {
-    let key = TestServer::new().key("write").text.clone();
+    let key = SeededServer::new().key("write").text.clone();
     let long = field("x-long", &"x".repeat(120));
     // Below the limit of the connection the service responds; its own limit is 16 KiB.
     let mut connection = Http2Connection::open(&[]).await;
@@ -276,7 +276,7 @@ async fn a_head_over_32_kib_ends_the_connection() {
 
 #[tokio::test]
 async fn an_idle_connection_ends_even_if_it_answers_pings() {
-    let mut connection = Http2Connection::with(TestServer::new(), &[], SHORT, LONG).await;
+    let mut connection = Http2Connection::with(SeededServer::new(), &[], SHORT, LONG).await;
     let started = Instant::now();
     connection.send(&connection.request(1, "GET", PING, END_STREAM)).await;
     assert!(connection.next_of(kind::HEADERS).await.has_status(200));
@@ -307,7 +307,7 @@ async fn a_response_that_is_not_read_ends_the_connection() {
     // of the connection.
     for window_size in [0, 1] {
         let mut connection =
-            Http2Connection::with(TestServer::new(), &[(INITIAL_WINDOW_SIZE, window_size)], LONG, SHORT).await;
+            Http2Connection::with(SeededServer::new(), &[(INITIAL_WINDOW_SIZE, window_size)], LONG, SHORT).await;
         connection.send(&connection.request(1, "GET", DOCUMENT, END_STREAM)).await;
         assert!(connection.next_of(kind::HEADERS).await.has_status(200));
         // Further requests do not keep the connection open.
@@ -328,7 +328,7 @@ async fn a_response_that_is_not_read_ends_the_connection() {
 #[tokio::test]
 async fn responses_that_are_not_read_give_their_memory_to_other_requests() {
     let settings = Settings { response_memory: 8 * 1024 * 1024, ..settings() };
-    let server = TestServer::with(settings, |store| store);
+    let server = SeededServer::with(settings);
     create_large_bookings(&server, 20).await;
     let mut connection = Http2Connection::with(server, &[(INITIAL_WINDOW_SIZE, 1)], LONG, LONG).await;
     for stream in [1, 3] {
@@ -342,7 +342,7 @@ async fn responses_that_are_not_read_give_their_memory_to_other_requests() {
 
 #[tokio::test]
 async fn a_response_that_is_read_slowly_arrives_completely() {
-    let mut connection = Http2Connection::with(TestServer::new(), &[(INITIAL_WINDOW_SIZE, 1)], LONG, LONG).await;
+    let mut connection = Http2Connection::with(SeededServer::new(), &[(INITIAL_WINDOW_SIZE, 1)], LONG, LONG).await;
     connection.send(&connection.request(1, "GET", DOCUMENT, END_STREAM)).await;
     let mut body = Vec::new();
     loop {
@@ -379,7 +379,7 @@ async fn a_stopping_server_finishes_requests_in_progress() {
 
 #[tokio::test]
 async fn a_slow_body_gets_body_incomplete() {
-    let server = TestServer::with(Settings { body_timeout: SHORT, ..settings() }, |store| store);
+    let server = SeededServer::with(Settings { body_timeout: SHORT, ..settings() });
     let mut connection = Http2Connection::with(server, &[], LONG, LONG).await;
     connection.send(&connection.request(1, "POST", "/api/v1/contacts", 0)).await;
     connection.send(&frame(kind::DATA, 0, 1, b"{")).await;
@@ -392,7 +392,7 @@ async fn a_slow_body_gets_body_incomplete() {
 /// arrives whole: the connection with all its streams, since it waits for its client alone.
 #[tokio::test]
 async fn unfinished_streams_give_their_memory_to_a_whole_request() {
-    let server = TestServer::with(Settings { request_memory: 512 * 1024, ..settings() }, |store| store);
+    let server = SeededServer::with(Settings { request_memory: 512 * 1024, ..settings() });
     let mut connection = Http2Connection::with(server, &[], LONG, LONG).await;
     for number in 0..60 {
         let stream = number * 2 + 1;

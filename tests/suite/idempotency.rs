@@ -11,19 +11,19 @@ use svc_server::Settings;
 use svc_server::outbound::resolver::Resolver;
 
 use crate::faults::Gate;
-use crate::harness::{Call, TestResponse, TestServer, sample, settings};
+use crate::harness::{Call, Response, SeededServer, sample, settings};
 
 fn job(title: &str, key: &str) -> Call {
     Call::post("/jobs", json!({ "title": title })).header("idempotency-key", key)
 }
 
-fn replayed(response: &TestResponse) -> bool {
+fn replayed(response: &Response) -> bool {
     response.header("idempotent-replayed") == Some("true")
 }
 
 #[tokio::test]
 async fn a_repeat_gets_the_first_response() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     for collection in ["contacts", "bookings", "quotes", "jobs", "webhooks"] {
         let body = sample(&server, collection, 1);
         let call = || Call::post(&format!("/{collection}"), body.clone()).header("idempotency-key", collection);
@@ -46,7 +46,7 @@ async fn a_repeat_gets_the_first_response() {
 /// The stored response is returned even if the record was changed or deleted since.
 #[tokio::test]
 async fn the_stored_response_does_not_change() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let call = || Call::post("/contacts", json!({ "email": "a@example.com" })).header("idempotency-key", "k");
     let first = server.expect(201, call()).await;
     let path = format!("/contacts/{}", first.id());
@@ -59,7 +59,7 @@ async fn the_stored_response_does_not_change() {
 
 #[tokio::test]
 async fn another_request_with_the_same_key_is_refused() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     server.expect(201, job("Fix roof", "k")).await;
     for other in [
         job("Fix floor", "k"),
@@ -75,7 +75,7 @@ async fn another_request_with_the_same_key_is_refused() {
 
 #[tokio::test]
 async fn a_conflict_is_stored() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let call = || Call::post("/contacts", json!({ "email": "existing@example.com" })).header("idempotency-key", "k");
     let first = server.expect(409, call()).await;
     assert!(!replayed(&first));
@@ -88,7 +88,7 @@ async fn a_conflict_is_stored() {
 
 #[tokio::test]
 async fn other_errors_are_not_stored() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let contact = server.id("contact_id");
     let failures: [(u16, Call); 6] = [
         (400, Call::new(Method::POST, "/jobs").raw("{")),
@@ -107,7 +107,7 @@ async fn other_errors_are_not_stored() {
 
 #[tokio::test]
 async fn responses_are_stored_for_the_configured_time() {
-    let server = TestServer::with(Settings { idempotency_ttl: Duration::from_secs(3600), ..settings() }, |store| store);
+    let server = SeededServer::with(Settings { idempotency_ttl: Duration::from_secs(3600), ..settings() });
     let first = server.expect(201, job("Fix roof", "k")).await;
     server.clock.advance(Duration::from_secs(3599));
     server.api.jobs().run_housekeeping().await.unwrap();
@@ -124,7 +124,7 @@ async fn responses_are_stored_for_the_configured_time() {
 
 #[tokio::test]
 async fn responses_are_stored_for_a_day_by_default() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     server.expect(201, job("Fix roof", "k")).await;
     server.clock.advance(Duration::from_secs(24 * 60 * 60 - 1));
     assert!(replayed(&server.expect(201, job("Fix roof", "k")).await));
@@ -134,7 +134,7 @@ async fn responses_are_stored_for_a_day_by_default() {
 
 #[tokio::test]
 async fn both_api_versions_share_idempotency_keys() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let first = server.expect(201, job("Fix roof", "k")).await;
     let mut call = job("Fix roof", "k");
     call.target = "/api/v2/jobs".to_owned();
@@ -144,7 +144,7 @@ async fn both_api_versions_share_idempotency_keys() {
 
 #[tokio::test]
 async fn idempotency_keys_are_shared_within_a_tenant_only() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let first = server.expect(201, job("Fix roof", "k")).await;
     let signed = server.expect(201, job("Fix roof", "k").signed(server.key("signed"))).await;
     assert_eq!((signed.id(), replayed(&signed)), (first.id(), true));
@@ -154,7 +154,7 @@ async fn idempotency_keys_are_shared_within_a_tenant_only() {
 
 #[tokio::test]
 async fn malformed_idempotency_keys_are_refused() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let longest = "k".repeat(255);
     for good in ["k", "a key with spaces", "~!@#$%^&*()", longest.as_str()] {
         server.expect(201, job("x", good)).await;
@@ -187,7 +187,7 @@ impl Resolver for ChangingResolver {
 #[tokio::test]
 async fn a_repeat_does_not_depend_on_the_resolver() {
     let resolver = Arc::new(ChangingResolver(false.into()));
-    let server = TestServer::with(Settings { resolver, ..settings() }, |store| store);
+    let server = SeededServer::with(Settings { resolver, ..settings() });
     let create = |key| Call::post("/webhooks", sample(&server, "webhooks", 1)).header("idempotency-key", key);
     let first = server.expect(201, create("k")).await;
     let again = server.expect(201, create("k")).await;
@@ -198,7 +198,7 @@ async fn a_repeat_does_not_depend_on_the_resolver() {
 /// On other methods the header is ignored.
 #[tokio::test]
 async fn only_responses_to_post_are_stored() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let path = format!("/jobs/{}", server.id("job_id"));
     for title in ["One", "Two"] {
         let call = Call::patch(&path, json!({ "title": title })).header("idempotency-key", "k");
@@ -253,7 +253,7 @@ async fn a_conflict_does_not_replace_the_response_of_another_node() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn concurrent_repeats_create_one_record() {
-    let server = Arc::new(TestServer::new());
+    let server = Arc::new(SeededServer::new());
     // A second service on the same database, like another node, does not know the keys in flight in this one.
     let second = svc_server::Api::new(server.second_store(), settings());
     for round in 0..4 {
@@ -269,7 +269,7 @@ async fn concurrent_repeats_create_one_record() {
         for task in tasks {
             responses.push(task.await.unwrap());
         }
-        let made: Vec<&TestResponse> = responses.iter().filter(|response| response.status == 201).collect();
+        let made: Vec<&Response> = responses.iter().filter(|response| response.status == 201).collect();
         assert!(made.iter().all(|response| response.body == made[0].body));
         assert_eq!(made.iter().filter(|response| !replayed(response)).count(), 1);
         for response in responses.iter().filter(|response| response.status != 201) {
@@ -277,7 +277,7 @@ async fn concurrent_repeats_create_one_record() {
                 (response.status, response.code().as_str()),
                 (409, "idempotency_in_progress"),
                 "{}",
-                response.text()
+                response.text
             );
         }
     }
@@ -291,7 +291,7 @@ async fn concurrent_repeats_create_one_record() {
 /// Concurrent creates without a key: each creates a row and one event, and the numbers have no gaps.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn concurrent_creates_leave_no_gaps_in_the_numbers() {
-    let server = Arc::new(TestServer::new());
+    let server = Arc::new(SeededServer::new());
     let tasks: Vec<_> = (0..40)
         .map(|number| {
             let server = Arc::clone(&server);

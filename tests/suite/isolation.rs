@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use svc_core::resources::invoices;
 use svc_core::values::Timestamp;
 
-use crate::harness::{Call, TestServer, change, id_name, operations, sample};
+use crate::harness::{Call, SeededServer, change, id_name, operations, sample};
 use crate::seed;
 use svc_server::api::versions::method_of;
 
@@ -17,7 +17,7 @@ const COLLECTIONS: [&str; 6] = ["contacts", "invoices", "bookings", "quotes", "j
 const REFERRING: [&str; 3] = ["bookings", "quotes", "jobs"];
 
 /// Returns every input that takes an id or a cursor, as operation id and name, according to the served document.
-async fn id_inputs(server: &TestServer) -> BTreeSet<(String, String)> {
+async fn id_inputs(server: &SeededServer) -> BTreeSet<(String, String)> {
     let document = server.expect(200, Call::get("/openapi.json").anonymous()).await.json();
     let follow = |value: &Value| match value["$ref"].as_str() {
         Some(place) => document.pointer(place.trim_start_matches('#')).unwrap().clone(),
@@ -45,7 +45,7 @@ async fn id_inputs(server: &TestServer) -> BTreeSet<(String, String)> {
 /// to the test that fits.
 #[tokio::test]
 async fn every_input_that_takes_an_id_has_a_case() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let mut cases = BTreeSet::new();
     for operation in operations() {
         let names = [
@@ -66,12 +66,12 @@ async fn every_input_that_takes_an_id_has_a_case() {
     assert_eq!(id_inputs(&server).await, cases);
 }
 
-fn other_id(server: &TestServer, collection: &str) -> String {
+fn other_id(server: &SeededServer, collection: &str) -> String {
     server.seed.other_ids[id_name(collection).as_str()].to_string()
 }
 
 /// Returns every record that the other tenant sees in its lists.
-async fn other_tenants_records(server: &TestServer) -> Vec<Value> {
+async fn other_tenants_records(server: &SeededServer) -> Vec<Value> {
     let mut view = Vec::new();
     for collection in COLLECTIONS {
         let call = Call::get(&format!("/{collection}?limit=200")).key(server.key("other"));
@@ -80,18 +80,18 @@ async fn other_tenants_records(server: &TestServer) -> Vec<Value> {
     view
 }
 
-async fn other_tenants_event_count(server: &TestServer) -> usize {
+async fn other_tenants_event_count(server: &SeededServer) -> usize {
     let tenant = server.seed.other_tenant;
     let start = Timestamp::from_micros(0);
     let events = server
-        .store
+        .store()
         .read("events", (tenant, start), async |tx, &(tenant, start)| Ok(tx.events_after(tenant, start, 1000).await?));
     events.await.unwrap().len()
 }
 
 #[tokio::test]
 async fn another_tenants_id_is_treated_as_unknown() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let (view, events) = (other_tenants_records(&server).await, other_tenants_event_count(&server).await);
     let mut count = 0;
     for operation in operations().iter().filter(|operation| operation.has_id) {
@@ -130,7 +130,7 @@ async fn another_tenants_id_is_treated_as_unknown() {
 /// A body that would conflict with, or fail against, the other tenant's row must not reveal that the row exists.
 #[tokio::test]
 async fn errors_of_bodies_do_not_reveal_another_tenants_record() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     for (collection, body) in [
         ("contacts", json!({ "email": "existing@example.com" })),
         ("bookings", json!({ "end_time": "2000-01-01T00:00:00Z" })),
@@ -147,7 +147,7 @@ async fn errors_of_bodies_do_not_reveal_another_tenants_record() {
 
 #[tokio::test]
 async fn another_tenants_contact_cannot_be_referenced() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let other = server.id("other_tenant_contact_id");
     for collection in REFERRING {
         let mut body = sample(&server, collection, 1);
@@ -168,7 +168,7 @@ async fn another_tenants_contact_cannot_be_referenced() {
 
 #[tokio::test]
 async fn lists_contain_only_the_tenants_own_records() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let others = other_tenants_records(&server).await;
     let since = "updated_since=2000-01-01T00:00:00Z";
     for (collection, theirs) in COLLECTIONS.iter().zip(&others) {
@@ -189,11 +189,11 @@ async fn lists_contain_only_the_tenants_own_records() {
 }
 
 /// Creates one more record of the other tenant, so that its list has a second page.
-async fn add_another(server: &TestServer, collection: &str) {
+async fn add_another(server: &SeededServer, collection: &str) {
     let (tenant, contact) = (server.seed.other_tenant, server.seed.other_ids["contact_id"]);
     if collection == "invoices" {
         // Invoices cannot be created over HTTP.
-        let made = server.store.write("invoices", (contact, tenant), async |tx, &(contact, tenant)| {
+        let made = server.store().write("invoices", (contact, tenant), async |tx, &(contact, tenant)| {
             let body = json!({ "contact_id": contact, "total": 1 });
             invoices::create(tx, tenant, seed::body(body)?).await.map(drop)
         });
@@ -208,7 +208,7 @@ async fn add_another(server: &TestServer, collection: &str) {
 
 #[tokio::test]
 async fn another_tenants_cursor_is_treated_as_invalid() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     for collection in COLLECTIONS {
         add_another(&server, collection).await;
         let page = Call::get(&format!("/{collection}?limit=1")).key(server.key("other"));
@@ -224,7 +224,7 @@ async fn another_tenants_cursor_is_treated_as_invalid() {
 /// Emails, numbers and idempotency keys are unique within a tenant only.
 #[tokio::test]
 async fn unique_values_are_unique_per_tenant() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let create = |role| {
         let call = Call::post("/contacts", json!({ "email": "both@example.com" })).header("idempotency-key", "k");
         server.expect(201, call.key(server.key(role)))

@@ -13,22 +13,22 @@ use svc_core::store::Store;
 use svc_core::values::TenantId;
 use svc_server::Settings;
 
-use crate::harness::{Call, TestResponse, TestServer, id_name, limited, operations};
+use crate::harness::{Call, Response, SeededServer, id_name, limited, operations};
 use svc_server::api::versions::{default_write_limit, method_of};
 
 /// Returns `X-RateLimit-Limit`, `-Remaining` and `-Reset`.
-fn rate_limit_headers(response: &TestResponse) -> (u32, u32, i64) {
+fn rate_limit_headers(response: &Response) -> (u32, u32, i64) {
     let number = |name: &str| response.header(name).unwrap().parse::<i64>().unwrap();
     let small = |name: &str| u32::try_from(number(name)).unwrap();
     (small("x-ratelimit-limit"), small("x-ratelimit-remaining"), number("x-ratelimit-reset"))
 }
 
-fn remaining(response: &TestResponse) -> u32 {
+fn remaining(response: &Response) -> u32 {
     rate_limit_headers(response).1
 }
 
-fn server_with_limit(rate_limit: u32) -> TestServer {
-    TestServer::with(Settings { rate_limit, ..limited() }, |store| store)
+fn server_with_limit(rate_limit: u32) -> SeededServer {
+    SeededServer::with(Settings { rate_limit, ..limited() })
 }
 
 fn limit(limit: u32) -> NonZeroU32 {
@@ -49,7 +49,7 @@ const FIRST_RESET: i64 = 1_773_500_966 + 60 + 1;
 
 #[tokio::test]
 async fn sixty_requests_a_minute_are_allowed_with_exact_headers() {
-    let server = TestServer::limited();
+    let server = SeededServer::limited();
     for number in 1..=60 {
         let response = server.expect(200, Call::get("/contacts")).await;
         assert_eq!(rate_limit_headers(&response), (60, 60 - number, FIRST_RESET));
@@ -109,7 +109,7 @@ async fn every_write_operation_has_its_own_limit() {
         let call = || Call::new(method_of(operation), &path).raw("{}");
         for number in 1..=cap {
             let response = server.send(call()).await;
-            assert!(matches!(response.status, 400 | 404), "{}: {}", operation.id, response.text());
+            assert!(matches!(response.status, 400 | 404), "{}: {}", operation.id, response.text);
             assert_eq!(
                 (rate_limit_headers(&response).0, remaining(&response)),
                 (cap, cap - number),
@@ -133,7 +133,7 @@ async fn every_write_operation_has_its_own_limit() {
 #[tokio::test]
 async fn the_general_and_the_write_limits_can_be_configured() {
     let write_rate_limits = std::iter::once((CappedCollection::Quotes, limit(2))).collect();
-    let server = TestServer::with(Settings { rate_limit: 5, write_rate_limits, ..limited() }, |store| store);
+    let server = SeededServer::with(Settings { rate_limit: 5, write_rate_limits, ..limited() });
     let quote = || Call::new(Method::POST, "/quotes").raw("{}");
     for left in [1, 0] {
         assert_eq!(remaining(&server.expect(400, quote()).await), left);
@@ -154,7 +154,7 @@ async fn the_general_and_the_write_limits_can_be_configured() {
 #[tokio::test]
 async fn a_refused_request_does_not_count() {
     let write_rate_limits = std::iter::once((CappedCollection::Jobs, limit(1))).collect();
-    let server = TestServer::with(Settings { rate_limit: 3, write_rate_limits, ..limited() }, |store| store);
+    let server = SeededServer::with(Settings { rate_limit: 3, write_rate_limits, ..limited() });
     let job = || Call::new(Method::POST, "/jobs").raw("{}");
     server.expect(400, job()).await;
     for _ in 0..10 {
@@ -187,7 +187,7 @@ async fn requests_without_a_key_count_against_their_address() {
     let (peer, other) = ("203.0.113.5", "203.0.113.6");
     let anonymous = |peer: &str| Call::get("/ping").anonymous().at_peer(peer);
     let wrong = |peer: &str| Call::get("/ping").header("authorization", "Bearer svc_live_abc").at_peer(peer);
-    let revoked = |server: &TestServer, peer: &str| Call::get("/ping").key(server.key("revoked")).at_peer(peer);
+    let revoked = |server: &SeededServer, peer: &str| Call::get("/ping").key(server.key("revoked")).at_peer(peer);
     assert_eq!(remaining(&server.expect(401, anonymous(peer)).await), 1);
     assert_eq!(remaining(&server.expect(401, wrong(peer)).await), 0);
     for call in [anonymous(peer), wrong(peer), revoked(&server, peer)] {
@@ -229,7 +229,7 @@ async fn failed_requests_count() {
         (200, Call::new(Method::HEAD, "/contacts")),
     ];
     for (status, call) in calls {
-        let left = |response: &TestResponse| remaining(response);
+        let left = |response: &Response| remaining(response);
         let before = left(&server.send(call.clone()).await);
         assert_eq!(left(&server.expect(status, call).await), before - 1);
     }
@@ -248,7 +248,7 @@ async fn endpoints_outside_the_api_are_not_limited() {
 
 #[tokio::test]
 async fn nothing_is_refused_when_limits_are_off() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     for _ in 0..100 {
         let response = server.expect(200, Call::get("/ping")).await;
         assert_eq!(rate_limit_headers(&response), (60, 60, FIRST_RESET));
@@ -282,7 +282,7 @@ async fn limits_of_a_tenant_take_effect_at_the_next_request() {
     let server = server_with_limit(2);
     // Another process changes them, as the command line does.
     let other = server.second_store();
-    let set = async |limits| set(&*other, server.seed.tenant, limits).await;
+    let set = async |limits| set(&*other, server.tenant, limits).await;
     let quote = || Call::new(Method::POST, "/quotes").raw("{}");
     for left in [1, 0] {
         assert_eq!(remaining(&server.expect(200, Call::get("/ping")).await), left);
@@ -332,7 +332,7 @@ async fn limits_of_a_tenant_take_effect_at_the_next_request() {
 #[tokio::test]
 async fn a_304_does_not_count_against_a_limit_of_the_tenant() {
     let server = server_with_limit(1);
-    set(&*server.store, server.seed.tenant, RateLimits { rate_limit: Some(limit(3)), ..RateLimits::default() }).await;
+    set(&**server.store(), server.tenant, RateLimits { rate_limit: Some(limit(3)), ..RateLimits::default() }).await;
     let path = format!("/contacts/{}", server.id("contact_id"));
     let first = server.expect(200, Call::get(&path)).await;
     for _ in 0..5 {
@@ -343,8 +343,8 @@ async fn a_304_does_not_count_against_a_limit_of_the_tenant() {
 
 #[tokio::test]
 async fn a_limit_of_the_tenant_is_reported_when_limits_are_off() {
-    let server = TestServer::new();
-    set(&*server.store, server.seed.tenant, RateLimits { rate_limit: Some(limit(3)), ..RateLimits::default() }).await;
+    let server = SeededServer::new();
+    set(&**server.store(), server.tenant, RateLimits { rate_limit: Some(limit(3)), ..RateLimits::default() }).await;
     for _ in 0..5 {
         assert_eq!(rate_limit_headers(&server.expect(200, Call::get("/ping")).await), (3, 3, FIRST_RESET));
     }

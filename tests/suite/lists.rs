@@ -4,16 +4,16 @@ use serde_json::{Value, json};
 use svc_core::resources::invoices;
 use svc_core::values::Decimal;
 
-use crate::harness::{Call, TestServer, id_name, sample};
+use crate::harness::{Call, SeededServer, id_name, sample};
 use crate::seed;
 
 const COLLECTIONS: [&str; 6] = ["contacts", "invoices", "bookings", "quotes", "jobs", "webhooks"];
 
 /// Adds `count` rows through the rules, without HTTP.
-async fn add(server: &TestServer, collection: &'static str, count: usize) {
+async fn add(server: &SeededServer, collection: &'static str, count: usize) {
     if collection == "invoices" {
-        let (tenant, contact) = (server.seed.tenant, server.id("contact_id"));
-        let made = server.store.write("invoices", (count, contact, tenant), async |tx, (count, contact, tenant)| {
+        let (tenant, contact) = (server.tenant, server.id("contact_id"));
+        let made = server.store().write("invoices", (count, contact, tenant), async |tx, (count, contact, tenant)| {
             for number in 0..*count {
                 let body = json!({ "contact_id": contact, "total": number });
                 invoices::create(tx, *tenant, seed::body(body)?).await?;
@@ -35,12 +35,12 @@ fn ids(rows: &[Value]) -> Vec<String> {
     rows.iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect()
 }
 
-async fn page(server: &TestServer, path: &str) -> Value {
+async fn page(server: &SeededServer, path: &str) -> Value {
     server.expect(200, Call::get(path)).await.json()
 }
 
 /// Follows `next_cursor` to the end and returns the rows of each page.
-async fn walk(server: &TestServer, path: &str) -> Vec<Vec<Value>> {
+async fn walk(server: &SeededServer, path: &str) -> Vec<Vec<Value>> {
     let mut pages = Vec::new();
     let mut next = None;
     loop {
@@ -61,7 +61,7 @@ async fn walk(server: &TestServer, path: &str) -> Vec<Vec<Value>> {
 
 #[tokio::test]
 async fn pages_have_no_gap_and_no_overlap() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     for collection in COLLECTIONS {
         add(&server, collection, 6).await;
         let all = page(&server, &format!("/{collection}?limit=200")).await;
@@ -85,7 +85,7 @@ async fn pages_have_no_gap_and_no_overlap() {
 
 #[tokio::test]
 async fn a_page_has_50_rows_by_default() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     add(&server, "invoices", 50).await;
     let first = page(&server, "/invoices").await;
     assert_eq!(rows(&first).len(), 50);
@@ -96,7 +96,7 @@ async fn a_page_has_50_rows_by_default() {
 
 #[tokio::test]
 async fn a_cursor_is_valid_for_its_own_list_only() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     for collection in COLLECTIONS {
         add(&server, collection, 3).await;
     }
@@ -153,7 +153,7 @@ async fn a_cursor_is_valid_for_its_own_list_only() {
 
 #[tokio::test]
 async fn unknown_and_malformed_parameters_are_refused() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     for collection in COLLECTIONS {
         for (query, field, code) in [
             ("limit=0", "limit", "validation_failed"),
@@ -191,13 +191,13 @@ async fn unknown_and_malformed_parameters_are_refused() {
     assert_eq!((response.code().as_str(), &response.json()["field"]), ("unknown_parameter", &json!("status")));
 }
 
-async fn only(server: &TestServer, path: &str) -> Vec<String> {
+async fn only(server: &SeededServer, path: &str) -> Vec<String> {
     ids(&walk(server, path).await.concat())
 }
 
 #[tokio::test]
 async fn contacts_can_be_filtered_by_email_and_include_deleted_ones() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let (mine, gone) = (server.id("contact_id"), server.id("deleted_contact_id"));
     let other = server.expect(201, Call::post("/contacts", json!({ "email": "Other@Example.com" }))).await.id();
     for email in ["other@example.com", "OTHER@EXAMPLE.COM", "Other%40Example.com", "other@example.com%20"] {
@@ -225,7 +225,7 @@ async fn contacts_can_be_filtered_by_email_and_include_deleted_ones() {
 
 #[tokio::test]
 async fn jobs_and_quotes_can_be_filtered_by_status_and_number() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     for (collection, statuses, first) in [
         ("quotes", "draft sent viewed accepted declined expired converted", "draft"),
         ("jobs", "quoted scheduled in_progress on_hold completed invoiced cancelled", "quoted"),
@@ -255,13 +255,13 @@ async fn jobs_and_quotes_can_be_filtered_by_status_and_number() {
 
 #[tokio::test]
 async fn invoices_can_be_filtered_by_status_and_number() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let invoice = server.id("invoice_id");
     assert_eq!(only(&server, "/invoices?number=INV-0001").await, [invoice.as_str()]);
     assert_eq!(only(&server, "/invoices?number=INV-0002").await, [""; 0]);
-    let (tenant, id) = (server.seed.tenant, invoice.parse().unwrap());
+    let (tenant, id) = (server.tenant, invoice.parse().unwrap());
     for status in ["draft", "sent", "viewed", "partial", "paid"] {
-        let done = server.store.write("step", (status, tenant, id), async |tx, &(status, tenant, id)| match status {
+        let done = server.store().write("step", (status, tenant, id), async |tx, &(status, tenant, id)| match status {
             "sent" => invoices::send(tx, tenant, id).await,
             "viewed" => invoices::view(tx, tenant, id).await,
             "partial" => invoices::pay(tx, tenant, id, Some(Decimal::parse("0.5").unwrap())).await,
@@ -278,7 +278,7 @@ async fn invoices_can_be_filtered_by_status_and_number() {
 
 #[tokio::test]
 async fn updated_since_is_inclusive_to_the_nanosecond() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     add(&server, "jobs", 3).await;
     let all = walk(&server, "/jobs?updated_since=2026-03-14T00:00:00Z").await.concat();
     for (at, row) in all.iter().enumerate() {

@@ -32,7 +32,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::{RootCertStore, ServerConfig};
 
-use crate::harness::{TestResponse, guarded};
+use crate::harness::{Response, guarded};
 use crate::program::{self, Program};
 
 /// A database for servers and the command line.
@@ -46,7 +46,7 @@ const SECRET_KEY: [u8; 32] = [0x5e; 32];
 /// Returns one deployment on SQLite, and one on PostgreSQL if it is installed.
 pub(crate) fn deployments() -> Vec<Deployment> {
     let (folder, url) = program::database();
-    let server = svc_postgres_server::quick_server();
+    let server = svc_test_support::postgres::quick_server();
     let on_server = server.map(|server| Deployment { url: server.database(), folder: None });
     std::iter::once(Deployment { url, folder: Some(folder) }).chain(on_server).collect()
 }
@@ -150,7 +150,7 @@ pub(crate) async fn read_delivery(stream: &mut (impl AsyncRead + Unpin)) -> Opti
     None
 }
 
-pub(crate) async fn request(server: &Program, key: &str, method: &str, path: &str, body: &str) -> TestResponse {
+pub(crate) async fn request(server: &Program, key: &str, method: &str, path: &str, body: &str) -> Response {
     let authorization = format!("Bearer {key}");
     let headers = [("Authorization", authorization.as_str()), ("Content-Type", "application/json")];
     server.send(method, &format!("/api/v1{path}"), &headers, body).await
@@ -353,7 +353,7 @@ async fn an_endpoint_with_mutual_tls_is_reached_through_the_proxy() {
                 }
                 Some(id) => request(&server, key, "PATCH", &format!("/webhooks/{id}"), &options.to_string()).await,
             };
-            assert!(!saved.text().contains("BEGIN"), "{}", saved.text());
+            assert!(!saved.text.contains("BEGIN"), "{}", saved.text);
             hook = Some(saved.id());
             let contact = json!({ "email": format!("person{number}@example.com") }).to_string();
             assert_eq!(request(&server, key, "POST", "/contacts", &contact).await.status, 201);
@@ -432,9 +432,9 @@ async fn old_events_are_pruned_during_live_traffic() {
                     while !pruned.load(Ordering::Acquire) || number < 10 {
                         let contact = json!({ "email": format!("new{client}-{number}@example.com") }).to_string();
                         let response = request(&server, &key, "POST", "/contacts", &contact).await;
-                        assert_eq!(response.status, 201, "{}", response.text());
+                        assert_eq!(response.status, 201, "{}", response.text);
                         let read = request(&server, &key, "GET", &format!("/contacts/{}", response.id()), "").await;
-                        assert_eq!(read.status, 200, "{}", read.text());
+                        assert_eq!(read.status, 200, "{}", read.text);
                         acknowledged.fetch_add(1, Ordering::AcqRel);
                         number += 1;
                     }

@@ -12,11 +12,11 @@ use svc_core::accounts::audit;
 use svc_core::values::Timestamp;
 use svc_server::{Settings, Surfaces};
 
-use crate::harness::{Call, TestResponse, TestServer, change, id_name, limited, sample, settings};
-use crate::seed::Key;
+use crate::harness::{Call, Response, SeededServer, change, id_name, limited, sample, settings};
+use svc_test_support::fixture::Key;
 
-fn server() -> TestServer {
-    TestServer::serving(tools(), settings())
+fn server() -> SeededServer {
+    SeededServer::serving(tools(), settings())
 }
 
 /// Returns tools at a host with a name.
@@ -40,12 +40,12 @@ fn call(path: &str, tool: &str, arguments: Value) -> Call {
 }
 
 /// Calls a tool with the key of the tenant that may write, and returns the result.
-async fn result(server: &TestServer, tool: &str, arguments: Value) -> Value {
+async fn result(server: &SeededServer, tool: &str, arguments: Value) -> Value {
     server.expect(200, call("/mcp", tool, arguments)).await.json()["result"].clone()
 }
 
 /// Calls a tool that must succeed, and returns what it says.
-async fn success(server: &TestServer, tool: &str, arguments: Value) -> Value {
+async fn success(server: &SeededServer, tool: &str, arguments: Value) -> Value {
     let result = result(server, tool, arguments).await;
     assert_eq!(result["isError"], false, "{tool}: {result}");
     let text: Value = serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap();
@@ -54,14 +54,14 @@ async fn success(server: &TestServer, tool: &str, arguments: Value) -> Value {
 }
 
 /// Calls a tool that must fail, and returns the error.
-async fn failure(server: &TestServer, tool: &str, arguments: Value) -> Value {
+async fn failure(server: &SeededServer, tool: &str, arguments: Value) -> Value {
     let result = result(server, tool, arguments).await;
     assert_eq!((&result["isError"], result.get("structuredContent")), (&json!(true), None), "{tool}: {result}");
     serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap()
 }
 
 /// Returns the tools that a key sees at a path.
-async fn tools_of(server: &TestServer, path: &str, key: &Key) -> Vec<Value> {
+async fn tools_of(server: &SeededServer, path: &str, key: &Key) -> Vec<Value> {
     let listed = server.expect(200, message(path, "tools/list", json!({})).key(key)).await.json();
     listed["result"]["tools"].as_array().unwrap().clone()
 }
@@ -77,7 +77,7 @@ fn collection_of(tool: &str) -> String {
 }
 
 /// Returns arguments with which a tool succeeds.
-async fn arguments_of(server: &TestServer, tool: &str) -> Value {
+async fn arguments_of(server: &SeededServer, tool: &str) -> Value {
     let id = || json!(server.id(&id_name(&collection_of(tool))));
     match tool {
         "search" => json!({ "text": "Ada" }),
@@ -107,10 +107,10 @@ async fn arguments_of(server: &TestServer, tool: &str) -> Value {
 }
 
 /// Returns the actors of the newest changes of the tenant.
-async fn actors(server: &TestServer) -> Vec<String> {
-    let tenant = server.seed.tenant;
+async fn actors(server: &SeededServer) -> Vec<String> {
+    let tenant = server.tenant;
     let log = server
-        .store
+        .store()
         .read("audit", tenant, async |tx, &tenant| audit::list(tx, tenant, Timestamp::from_micros(0), 100).await);
     log.await.unwrap().into_iter().map(|entry| entry.actor).collect()
 }
@@ -127,9 +127,9 @@ async fn the_audit_log_names_the_client_and_the_tool() {
 
 #[tokio::test]
 async fn a_call_counts_as_one_request_and_a_message_as_another() {
-    let server = TestServer::serving(local_tools(), Settings { rate_limit: 3, ..limited() });
+    let server = SeededServer::serving(local_tools(), Settings { rate_limit: 3, ..limited() });
     let host = |call: Call| call.header("host", "localhost");
-    let left = |response: &TestResponse| response.header("x-ratelimit-remaining").unwrap().to_owned();
+    let left = |response: &Response| response.header("x-ratelimit-remaining").unwrap().to_owned();
     let listed = server.expect(200, host(message("/mcp", "tools/list", json!({})))).await;
     assert_eq!(left(&listed), "2");
     let called = server.expect(200, host(call("/mcp", "list_contacts", json!({})))).await;
@@ -147,7 +147,7 @@ async fn a_call_counts_as_one_request_and_a_message_as_another() {
 
 #[tokio::test]
 async fn a_call_that_becomes_no_request_counts_as_well() {
-    let server = TestServer::serving(local_tools(), Settings { rate_limit: 8, ..limited() });
+    let server = SeededServer::serving(local_tools(), Settings { rate_limit: 8, ..limited() });
     let params = |arguments: Value| json!({ "name": "list_contacts", "arguments": arguments });
     let notification = json!({ "jsonrpc": "2.0", "method": "tools/call", "params": params(json!({})) });
     for (left, call) in [
@@ -163,13 +163,13 @@ async fn a_call_that_becomes_no_request_counts_as_well() {
         (0, call("/mcp", "create_contact", json!({})).header("origin", "https://evil.example")),
     ] {
         let response = server.send(call.header("host", "localhost")).await;
-        assert_eq!(response.header("x-ratelimit-remaining"), Some(left.to_string().as_str()), "{}", response.text());
+        assert_eq!(response.header("x-ratelimit-remaining"), Some(left.to_string().as_str()), "{}", response.text);
     }
 }
 
 #[tokio::test]
 async fn each_message_of_a_batch_counts() {
-    let server = TestServer::serving(local_tools(), Settings { rate_limit: 5, ..limited() });
+    let server = SeededServer::serving(local_tools(), Settings { rate_limit: 5, ..limited() });
     let ping = |id: u64| json!({ "jsonrpc": "2.0", "id": id, "method": "ping" });
     let list = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": { "name": "list_contacts" } });
     let post = |batch: Value| message("/mcp", "", json!({})).json(&batch).header("host", "localhost");
@@ -183,7 +183,7 @@ async fn each_message_of_a_batch_counts() {
 
 #[tokio::test]
 async fn writes_count_against_the_limit_of_their_collection() {
-    let server = TestServer::serving(local_tools(), Settings { rate_limit: 1000, ..limited() });
+    let server = SeededServer::serving(local_tools(), Settings { rate_limit: 1000, ..limited() });
     let quote = sample(&server, "quotes", 0);
     for _ in 0..20 {
         let call = call("/mcp", "create_quote", quote.clone()).header("host", "localhost");
@@ -286,8 +286,8 @@ async fn the_request_log_has_calls_and_no_messages() {
     server.expect(403, refused).await;
     success(&server, "create_contact", json!({ "email": "new@example.com", "dry_run": true })).await;
     server.api.jobs().flush_request_log().await;
-    let tenant = server.seed.tenant;
-    let svc = svc_core::Svc::new(std::sync::Arc::clone(&server.store));
+    let tenant = server.tenant;
+    let svc = server.svc.clone();
     let logged = svc.account(tenant).requests().list(Default::default()).await.unwrap();
     let mut paths: Vec<(&str, &str)> =
         logged.iter().map(|request| (request.method.as_str(), request.path.split('?').next().unwrap())).collect();

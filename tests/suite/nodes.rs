@@ -7,19 +7,19 @@ const POOLER: &[&str] = &["--pooler"];
 
 /// Runs a scenario on a new database.
 async fn passes(options: &[&str], scenario: &[&str]) {
-    let Some(server) = svc_postgres_server::server() else { return };
+    let Some(server) = svc_test_support::postgres::server() else { return };
     passes_on(&server.database(), options, scenario).await;
 }
 
 /// Runs a scenario on a server of its own, which it may stop.
 async fn passes_on_own_server(options: &[&str], scenario: &[&str]) {
-    if svc_postgres_server::is_installed() {
+    if svc_test_support::postgres::is_installed() {
         passes_on("postgres", options, scenario).await;
     }
 }
 
 async fn passes_on(database_url: &str, options: &[&str], scenario: &[&str]) {
-    if options.contains(&"--pooler") && svc_postgres_server::pgbouncer().is_none() {
+    if options.contains(&"--pooler") && svc_test_support::postgres::pgbouncer().is_none() {
         return;
     }
     let mut nodes = Command::new(env!("CARGO_BIN_EXE_nodes"));

@@ -22,7 +22,7 @@ use svc_core::values::{RedirectUri, TenantId};
 use svc_core::webhooks::engine::{Attempt, DueWork, InFlight, Policy, poll, run_batch};
 use svc_server::{Api, DashboardSettings, OauthSettings, Settings, Surfaces};
 
-use crate::harness::{Call, TestResponse, TestServer, settings};
+use crate::harness::{Call, Response, SeededServer, settings};
 
 const VERIFIER: &str = "a-verifier-of-at-least-forty-three-characters";
 const RETURN: &str = "https://app.example.com/callback";
@@ -33,8 +33,8 @@ fn apps() -> Surfaces {
     Surfaces { dashboard: Some(DashboardSettings { oauth, ..DashboardSettings::default() }), ..Surfaces::default() }
 }
 
-fn with_apps(settings: Settings) -> TestServer {
-    TestServer::serving(apps(), settings)
+fn with_apps(settings: Settings) -> SeededServer {
+    SeededServer::serving(apps(), settings)
 }
 
 fn challenge() -> String {
@@ -47,7 +47,7 @@ fn query(parameters: &[(&str, &str)]) -> String {
 
 /// An app, and an owner in whose browser it asks.
 struct Client<'s> {
-    server: &'s TestServer,
+    server: &'s SeededServer,
     svc: Svc,
     new: NewApp,
     tenant: TenantId,
@@ -55,13 +55,13 @@ struct Client<'s> {
 }
 
 impl<'s> Client<'s> {
-    async fn new(server: &'s TestServer, public: bool) -> Self {
+    async fn new(server: &'s SeededServer, public: bool) -> Self {
         let uris = vec![RedirectUri::parse(RETURN).unwrap()];
         let input = AppCreate { public, write: true, ..AppCreate::new("Route Planner".parse().unwrap(), uris) };
-        let svc = Svc::new(std::sync::Arc::clone(&server.store));
+        let svc = server.svc.clone();
         let new = svc.apps().create(input).await.unwrap();
-        let cookie = sign_in(&svc, server.seed.tenant).await;
-        Self { server, svc, new, tenant: server.seed.tenant, cookie }
+        let cookie = sign_in(&svc, server.tenant).await;
+        Self { server, svc, new, tenant: server.tenant, cookie }
     }
 
     /// Asks for access as a browser does. The owner allows it if there is a page.
@@ -90,12 +90,12 @@ impl<'s> Client<'s> {
         format!("/oauth/authorize?{}", query(&parameters))
     }
 
-    async fn ask(&self, more: &[(&str, &str)]) -> TestResponse {
+    async fn ask(&self, more: &[(&str, &str)]) -> Response {
         self.server.send(browser(Method::GET, &self.request(more), &self.cookie)).await
     }
 
-    async fn decide(&self, more: &[(&str, &str)], page: &TestResponse, decision: &str) -> TestResponse {
-        let text = page.text();
+    async fn decide(&self, more: &[(&str, &str)], page: &Response, decision: &str) -> Response {
+        let text = &page.text;
         let field = |name: &str| {
             let rest = text.split_once(&format!("name=\"{name}\" value=\"")).map_or("", |(_, rest)| rest);
             rest.split('"').next().unwrap_or_default().to_owned()
@@ -105,7 +105,7 @@ impl<'s> Client<'s> {
         self.server.send(call.form(form)).await
     }
 
-    async fn token_at(&self, api: &Api, parameters: &[(&str, &str)]) -> TestResponse {
+    async fn token_at(&self, api: &Api, parameters: &[(&str, &str)]) -> Response {
         let call = Call::absolute(Method::POST, "/oauth/token");
         let call = match &self.new.secret {
             Some(secret) => {
@@ -120,19 +120,19 @@ impl<'s> Client<'s> {
         self.server.send_to(api, call).await
     }
 
-    async fn token(&self, parameters: &[(&str, &str)]) -> TestResponse {
+    async fn token(&self, parameters: &[(&str, &str)]) -> Response {
         self.token_at(&self.server.api, parameters).await
     }
 
-    async fn exchange(&self, code: &str) -> TestResponse {
+    async fn exchange(&self, code: &str) -> Response {
         self.token(&exchange_of(code)).await
     }
 
-    async fn refresh(&self, token: &str) -> TestResponse {
+    async fn refresh(&self, token: &str) -> Response {
         self.token(&[("grant_type", "refresh_token"), ("refresh_token", token)]).await
     }
 
-    async fn revoke(&self, parameters: &[(&str, &str)]) -> TestResponse {
+    async fn revoke(&self, parameters: &[(&str, &str)]) -> Response {
         let pair = format!("{}:{}", self.new.app.client_id, self.new.secret.as_ref().unwrap().reveal());
         let call = Call::absolute(Method::POST, "/oauth/revoke").form(query(parameters));
         self.server.send(call.header("authorization", &format!("Basic {}", STANDARD.encode(pair)))).await
@@ -142,7 +142,7 @@ impl<'s> Client<'s> {
     async fn connect(&self) -> Value {
         let code = self.authorize(&[]).await["code"].clone();
         let response = self.exchange(&code).await;
-        assert_eq!(response.status, 200, "{}", response.text());
+        assert_eq!(response.status, 200, "{}", response.text);
         response.json()
     }
 
@@ -167,8 +167,8 @@ fn browser(method: Method, target: &str, cookie: &str) -> Call {
 }
 
 /// Returns the parameters with which the browser goes back to the app.
-fn returned(response: &TestResponse) -> HashMap<String, String> {
-    assert_eq!(response.status, 303, "{}", response.text());
+fn returned(response: &Response) -> HashMap<String, String> {
+    assert_eq!(response.status, 303, "{}", response.text);
     let location = response.header("location").unwrap();
     let query = location.strip_prefix(&format!("{RETURN}?")).unwrap_or_else(|| panic!("{location}"));
     url::form_urlencoded::parse(query.as_bytes()).into_owned().collect()
@@ -182,8 +182,8 @@ fn with_token(call: Call, tokens: &Value) -> Call {
     call.header("authorization", &format!("Bearer {}", text(tokens, "access_token")))
 }
 
-fn assert_refused(response: &TestResponse, status: u16, error: &str) {
-    assert_eq!((response.status, &response.json()["error"]), (status, &json!(error)), "{}", response.text());
+fn assert_refused(response: &Response, status: u16, error: &str) {
+    assert_eq!((response.status, &response.json()["error"]), (status, &json!(error)), "{}", response.text);
     assert_eq!(response.header("cache-control"), Some("no-store"));
 }
 
@@ -195,7 +195,7 @@ async fn a_confidential_app_gets_access_works_and_is_disconnected() {
     let page = client.ask(&[]).await;
     assert_eq!(page.status, 200);
     for shown in ["Route Planner", "app.example.com", "name=\"decision\" value=\"allow\"", "value=\"deny\""] {
-        assert!(page.text().contains(shown), "{shown}: {}", page.text());
+        assert!(page.text.contains(shown), "{shown}: {}", page.text);
     }
     assert!(page.header("content-security-policy").unwrap().contains("frame-ancestors 'none'"));
 
@@ -269,7 +269,7 @@ async fn a_confidential_app_gets_access_works_and_is_disconnected() {
 async fn the_audit_log_and_the_events_name_the_app() {
     let server = with_apps(settings());
     let client = Client::new(&server, false).await;
-    let since = server.store.env().now();
+    let since = server.store().env().now();
     let tokens = client.connect().await;
     server.clock.advance(Duration::from_secs(1));
     let made = with_token(Call::post("/contacts", json!({ "email": "grace@example.com" })), &tokens);
@@ -292,7 +292,7 @@ async fn a_read_token_changes_nothing() {
     let made = with_token(Call::post("/contacts", json!({ "email": "grace@example.com" })), &tokens);
     let refused = server.expect(403, made).await;
     assert_eq!(refused.code(), "insufficient_scope");
-    assert!(refused.text().contains("The account has not granted write to this app;"), "{}", refused.text());
+    assert!(refused.text.contains("The account has not granted write to this app;"), "{}", refused.text);
     let challenge = refused.header("www-authenticate").unwrap();
     assert!(challenge.starts_with("Bearer error=\"insufficient_scope\", scope=\"read write\""), "{challenge}");
     // The owner is asked when more is asked for.
@@ -303,7 +303,7 @@ async fn a_read_token_changes_nothing() {
 
 #[tokio::test]
 async fn an_app_sees_no_webhooks_but_its_own_and_loses_them_with_its_access() {
-    let server = TestServer::serving(Surfaces { extensions: true, ..apps() }, settings());
+    let server = SeededServer::serving(Surfaces { extensions: true, ..apps() }, settings());
     let client = Client::new(&server, false).await;
     let tokens = client.connect().await;
     let webhook = json!({ "url": "https://hooks.example.com/", "events": ["contact.created"] });
@@ -348,7 +348,7 @@ async fn an_app_sees_no_webhooks_but_its_own_and_loses_them_with_its_access() {
 
     let revoked = [("token", text(&tokens, "refresh_token"))];
     let response = client.revoke(&revoked).await;
-    assert_eq!((response.status, response.text()), (200, "{}\n"));
+    assert_eq!((response.status, response.text.as_str()), (200, "{}\n"));
     assert_eq!(client.grants().await, 0, "it was its last refresh token");
     server.expect(404, Call::get(&format!("/webhooks/{own}"))).await;
     server.expect(200, Call::get(&format!("/webhooks/{foreign}"))).await;
@@ -480,7 +480,7 @@ async fn another_account_learns_nothing_of_a_grant() {
 
 #[tokio::test]
 async fn without_oauth_there_are_no_apps() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     for path in ["/oauth/authorize", "/oauth/token", "/.well-known/oauth-authorization-server"] {
         let response = server.send(Call::absolute(Method::GET, path)).await;
         assert_eq!((response.status, response.code().as_str()), (404, "route_not_found"));
@@ -492,13 +492,13 @@ async fn without_oauth_there_are_no_apps() {
 #[tokio::test]
 async fn the_metadata_says_where_everything_is() {
     let server = with_apps(settings());
-    let get = async |path: &str| -> TestResponse {
+    let get = async |path: &str| -> Response {
         let response = server.send(Call::absolute(Method::GET, path).anonymous()).await;
         assert_eq!((response.status, response.header("access-control-allow-origin")), (200, Some("*")), "{path}");
         response
     };
     let authorization_server = get("/.well-known/oauth-authorization-server").await;
-    insta::assert_snapshot!("authorization_server", authorization_server.text());
+    insta::assert_snapshot!("authorization_server", authorization_server.text);
     let resource = get("/.well-known/oauth-protected-resource/api/v1").await.json();
     assert_eq!(resource["resource"], "https://api.example.com/api/v1");
     assert_eq!(resource["authorization_servers"], json!(["https://api.example.com"]));

@@ -5,24 +5,24 @@ use http::Method;
 use serde_json::json;
 use svc_core::accounts::keys::{self, KeyCreate};
 
-use crate::harness::{Call, TestServer, settings};
-use crate::seed::Key;
+use crate::harness::{Call, SeededServer, settings};
 use svc_server::api::versions::method_of;
+use svc_test_support::fixture::Key;
 
-async fn expect_error(server: &TestServer, status: u16, code: &str, call: Call) {
+async fn expect_error(server: &SeededServer, status: u16, code: &str, call: Call) {
     let shown = format!("{} {}", call.method, call.target);
     let response = server.send(call).await;
-    assert_eq!((response.status, response.code().as_str()), (status, code), "{shown}: {}", response.text());
+    assert_eq!((response.status, response.code().as_str()), (status, code), "{shown}: {}", response.text);
 }
 
 fn oversized_body() -> Vec<u8> {
     vec![b' '; 1024 * 1024 + 1]
 }
 
-async fn new_key(server: &TestServer, tenant_of: &str, write: bool, signed: bool) -> Key {
+async fn new_key(server: &SeededServer, tenant_of: &str, write: bool, signed: bool) -> Key {
     let like = server.key(tenant_of).id;
     server
-        .store
+        .store()
         .write("key", (like, write, signed), async |tx, &(like, write, signed)| {
             let tenant = keys::get(tx, like).await?.tenant_id;
             let made = keys::create(tx, tenant, KeyCreate { name: None, write, expires_in: None, signed }).await?;
@@ -34,7 +34,7 @@ async fn new_key(server: &TestServer, tenant_of: &str, write: bool, signed: bool
 
 #[tokio::test]
 async fn routes_are_checked_before_methods_and_methods_before_keys() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     expect_error(&server, 404, "route_not_found", Call::new(Method::PUT, "/nothing").anonymous()).await;
     expect_error(&server, 404, "route_not_found", Call::absolute(Method::GET, "/api/v3/contacts").anonymous()).await;
     expect_error(&server, 405, "method_not_allowed", Call::new(Method::PUT, "/contacts").anonymous()).await;
@@ -43,19 +43,17 @@ async fn routes_are_checked_before_methods_and_methods_before_keys() {
 
 #[tokio::test]
 async fn keys_are_checked_before_rate_limits() {
-    let server =
-        TestServer::with(svc_server::Settings { rate_limit: 1, limit_rates: true, ..settings() }, |store| store);
+    let server = SeededServer::with(svc_server::Settings { rate_limit: 1, limit_rates: true, ..settings() });
     server.expect(200, Call::get("/ping")).await;
     expect_error(&server, 429, "rate_limited", Call::get("/ping")).await;
     let key = server.key("write").id;
-    server.store.write("revoke", key, async |tx, &key| keys::revoke(tx, key).await).await.unwrap();
+    server.store().write("revoke", key, async |tx, &key| keys::revoke(tx, key).await).await.unwrap();
     expect_error(&server, 401, "key_revoked", Call::get("/ping")).await;
 }
 
 #[tokio::test]
 async fn rate_limits_are_checked_before_scope_and_access() {
-    let server =
-        TestServer::with(svc_server::Settings { rate_limit: 1, limit_rates: true, ..settings() }, |store| store);
+    let server = SeededServer::with(svc_server::Settings { rate_limit: 1, limit_rates: true, ..settings() });
     let create = || Call::post("/contacts", json!({ "email": "a@example.com" }));
     expect_error(&server, 403, "insufficient_scope", create().key(server.key("read"))).await;
     expect_error(&server, 429, "rate_limited", create().key(server.key("read"))).await;
@@ -65,7 +63,7 @@ async fn rate_limits_are_checked_before_scope_and_access() {
 
 #[tokio::test]
 async fn scope_and_access_are_checked_before_signatures() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let create = || Call::post("/contacts", json!({ "email": "a@example.com" }));
     let reader = new_key(&server, "write", false, true).await;
     expect_error(&server, 403, "insufficient_scope", create().key(&reader)).await;
@@ -77,7 +75,7 @@ async fn scope_and_access_are_checked_before_signatures() {
 
 #[tokio::test]
 async fn signatures_are_checked_before_size_and_media_type() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let key = server.key("signed");
     let text = || Call::new(Method::POST, "/contacts").raw("x").header("content-type", "text/plain");
     expect_error(&server, 401, "signature_required", text().key(key)).await;
@@ -95,7 +93,7 @@ async fn signatures_are_checked_before_size_and_media_type() {
 
 #[tokio::test]
 async fn size_and_media_type_are_checked_before_path_and_query() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let patch = |path: &str| Call::new(Method::PATCH, path);
     expect_error(&server, 413, "body_too_large", patch("/contacts/not-a-uuid").raw(oversized_body())).await;
     expect_error(&server, 413, "body_too_large", Call::new(Method::POST, "/contacts?x=1").raw(oversized_body())).await;
@@ -106,7 +104,7 @@ async fn size_and_media_type_are_checked_before_path_and_query() {
 
 #[tokio::test]
 async fn path_and_query_are_checked_before_the_body() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let contact = server.id("contact_id");
     expect_error(&server, 400, "validation_failed", Call::patch("/contacts/not-a-uuid", json!({}))).await;
     expect_error(&server, 400, "unknown_parameter", Call::patch(&format!("/contacts/{contact}?x=1"), json!({}))).await;
@@ -119,7 +117,7 @@ async fn path_and_query_are_checked_before_the_body() {
 
 #[tokio::test]
 async fn the_body_is_checked_before_the_record_exists() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let unknown = server.id("unknown_id");
     for collection in ["contacts", "bookings", "quotes", "jobs", "webhooks"] {
         let path = format!("/{collection}/{unknown}");
@@ -135,7 +133,7 @@ async fn the_body_is_checked_before_the_record_exists() {
 
 #[tokio::test]
 async fn existence_is_checked_before_conflicts_and_conflicts_before_preconditions() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let taken = json!({ "email": "existing@example.com" });
     let unknown = format!("/contacts/{}", server.id("unknown_id"));
     expect_error(&server, 404, "not_found", Call::patch(&unknown, taken.clone())).await;
@@ -155,7 +153,7 @@ async fn existence_is_checked_before_conflicts_and_conflicts_before_precondition
 /// The errors of the Idempotency-Key come before a conflict found by the rules, and after the checks of the body.
 #[tokio::test]
 async fn idempotency_keys_are_checked_before_conflicts() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let create = |email: &str| Call::post("/contacts", json!({ "email": email })).header("idempotency-key", "k");
     server.expect(201, create("first@example.com")).await;
     expect_error(&server, 400, "idempotency_key_reused", create("existing@example.com")).await;

@@ -9,7 +9,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::Command;
 
-use svc_postgres_server::Server;
+use svc_test_support::postgres::Server;
 
 use crate::python;
 use crate::terminal::{Block, Ports, Terminal, are_installed, install_programs, sections};
@@ -257,7 +257,7 @@ fn the_script_that_keeps_a_copy_runs_as_its_page_says() {
 
 #[test]
 fn the_commands_of_the_pages_about_operations_run() {
-    let Some(server) = svc_postgres_server::server().filter(|_| are_installed(&["bash", "psql"])) else {
+    let Some(server) = svc_test_support::postgres::server().filter(|_| are_installed(&["bash", "psql"])) else {
         return;
     };
     let folder = tempfile::tempdir().unwrap();

@@ -7,34 +7,31 @@ mod lists;
 mod transfer;
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
 use std::sync::{Arc, LazyLock};
 
-use bytes::Bytes;
-use http::{HeaderMap, Method, Request, StatusCode};
-use http_body_util::{BodyExt as _, Full};
+use http::{HeaderMap, Method, StatusCode};
 use serde_json::{Value, json};
+use svc_core::Svc;
 use svc_core::accounts::apps::App;
 use svc_core::accounts::grants::Grant;
 use svc_core::accounts::keys::Scope;
-use svc_core::accounts::platform_keys::{self, Area, PlatformKeyCreate, PlatformScope};
-use svc_core::env::Env;
+use svc_core::accounts::platform_keys::{Area, PlatformKeyCreate, PlatformScope};
 use svc_core::operation::AnyOperation;
-use svc_core::store::Store;
-use svc_core::values::{HostPolicy, Id, TenantId, parse_uuid};
+use svc_core::values::{Id, TenantId, parse_uuid};
 use svc_core::webhooks::subscriptions;
 use svc_server::api::openapi;
 use svc_server::{Api, Settings};
+use svc_test_support::fixture::local_env;
 
 use crate::database::Database;
-use crate::harness::{guarded, settings};
+use crate::harness::{Call, settings};
 
 static DOCUMENT: LazyLock<Value> =
     LazyLock::new(|| serde_json::from_str(&openapi::text("platform-v1").unwrap()).unwrap());
 
-/// A platform API with a key for everything.
-struct Fixture {
-    store: Arc<dyn Store>,
+/// The API and the platform API over an empty database, with a platform key for everything.
+struct PlatformServer {
+    svc: Svc,
     public: Api,
     platform: Api,
     key: String,
@@ -58,19 +55,17 @@ impl Reply {
     }
 }
 
-impl Fixture {
+impl PlatformServer {
     async fn new() -> Self {
         Self::with(settings()).await
     }
 
     async fn with(settings: Settings) -> Self {
-        let mut env = Env::system();
-        env.webhook_hosts = HostPolicy::AllowPrivate;
         let database = Database::new();
-        let store = database.open(env);
-        let public = Api::new(Arc::clone(&store), settings);
+        let svc = Svc::new(database.open(local_env()));
+        let public = Api::new(Arc::clone(svc.store()), settings);
         let mut fixture =
-            Self { store, platform: public.for_platform(), public, key: String::new(), _database: database };
+            Self { svc, platform: public.for_platform(), public, key: String::new(), _database: database };
         let everything = [PlatformScope::All, PlatformScope::Of(Area::Operators, Scope::Write)];
         fixture.key = fixture.new_key(&everything).await;
         fixture
@@ -78,11 +73,7 @@ impl Fixture {
 
     async fn new_key(&self, scopes: &[PlatformScope]) -> String {
         let input = PlatformKeyCreate { name: None, scopes: scopes.to_vec(), expires_in: None };
-        let new = self
-            .store
-            .write("test", input, async |tx, input| platform_keys::create(tx, input.clone()).await)
-            .await
-            .unwrap();
+        let new = self.svc.platform_keys().create(input).await.unwrap();
         new.text.reveal().to_owned()
     }
 
@@ -120,22 +111,10 @@ async fn send(
     body: Option<&Value>,
     headers: &[(&str, &str)],
 ) -> Reply {
-    let mut request = Request::builder()
-        .method(method)
-        .uri(path)
-        .header("host", "localhost")
-        .header("authorization", format!("Bearer {key}"));
-    for (name, value) in headers {
-        request = request.header(*name, *value);
-    }
-    if body.is_some() {
-        request = request.header("content-type", "application/json");
-    }
-    let body = Bytes::from(body.map(ToString::to_string).unwrap_or_default());
-    let response = guarded(api.call(request.body(Full::new(body)).unwrap(), Ipv4Addr::LOCALHOST.into())).await;
-    let (parts, body) = response.into_parts();
-    let body = body.collect().await.unwrap().to_bytes();
-    Reply { status: parts.status, headers: parts.headers, body: serde_json::from_slice(&body).unwrap_or_default() }
+    let call = Call::absolute(method.clone(), path).header("authorization", &format!("Bearer {key}")).headers(headers);
+    let response = body.into_iter().fold(call, Call::json).send(api).await;
+    let body = serde_json::from_slice(&response.body).unwrap_or_default();
+    Reply { status: StatusCode::from_u16(response.status).unwrap(), headers: response.headers, body }
 }
 
 /// An id that nothing has.
@@ -160,7 +139,7 @@ fn path_of(operation: &dyn AnyOperation, account: &str, id: &str) -> String {
 }
 
 /// Makes one record of each kind in an account, and returns their ids by collection.
-async fn one_of_each(fixture: &Fixture, account: &str) -> BTreeMap<&'static str, String> {
+async fn one_of_each(fixture: &PlatformServer, account: &str) -> BTreeMap<&'static str, String> {
     let path = |rest: &str| format!("/accounts/{account}/{rest}");
     let mut ids = BTreeMap::new();
     let webhook = json!({ "url": "https://127.0.0.1/hooks", "events": ["*"] });
@@ -188,11 +167,11 @@ async fn one_of_each(fixture: &Fixture, account: &str) -> BTreeMap<&'static str,
 }
 
 /// Lets an app work on an account, and returns the id of the grant.
-async fn grant(fixture: &Fixture, account: &str) -> String {
+async fn grant(fixture: &PlatformServer, account: &str) -> String {
     let app = json!({ "name": "Route Planner", "redirect_uris": ["https://example.com/callback"] });
     let app = fixture.post("/apps", app).await.data("id");
     let ids = (TenantId(parse_uuid(account).unwrap()), Id::<App>::from(parse_uuid(&app).unwrap()));
-    let granted = fixture.store.write("test", ids, async |tx, &(tenant_id, app_id)| {
+    let granted = fixture.svc.store().write("test", ids, async |tx, &(tenant_id, app_id)| {
         let created_at = tx.env().now();
         let id = tx.env().id(created_at);
         let (scopes, member) = (vec![Scope::Read], "ada@example.com".to_owned());
@@ -205,7 +184,7 @@ async fn grant(fixture: &Fixture, account: &str) -> String {
 
 #[tokio::test]
 async fn an_account_is_made_changed_and_used() {
-    let fixture = Fixture::new().await;
+    let fixture = PlatformServer::new().await;
     let made = fixture.post("/accounts", json!({ "name": "Harbour", "time_zone": "Australia/Sydney" })).await;
     let id = made.data("id");
     assert_eq!(made.headers["location"], format!("/platform/v1/accounts/{id}"));
@@ -250,7 +229,7 @@ async fn an_account_is_made_changed_and_used() {
 /// What a POST creates is at its `Location`, with its ETag.
 #[tokio::test]
 async fn a_sandbox_is_made_reset_and_deleted() {
-    let fixture = Fixture::new().await;
+    let fixture = PlatformServer::new().await;
     let account = fixture.account("Harbour").await;
     let path = format!("/accounts/{account}/sandbox");
     let none = fixture.call(&Method::GET, &path, None, &[]).await;
@@ -299,7 +278,7 @@ async fn a_sandbox_is_made_reset_and_deleted() {
 
 #[tokio::test]
 async fn a_new_record_comes_with_its_place_and_its_version() {
-    let fixture = Fixture::new().await;
+    let fixture = PlatformServer::new().await;
     let account = fixture.account("One").await;
     let ids = one_of_each(&fixture, &account).await;
     let webhook = json!({ "url": "https://127.0.0.1/hooks", "events": ["*"], "expires_in": 60 });
@@ -318,14 +297,14 @@ async fn a_new_record_comes_with_its_place_and_its_version() {
 
 #[tokio::test]
 async fn a_temporary_webhook_is_deleted_unless_it_is_kept() {
-    let fixture = Fixture::new().await;
+    let fixture = PlatformServer::new().await;
     let account = fixture.account("One").await;
     let webhooks = format!("/accounts/{account}/webhooks");
     let new = json!({ "url": "https://127.0.0.1/hooks", "events": ["*"], "expires_in": 0 });
     let expired = fixture.post(&format!("{webhooks}/temporary"), new.clone()).await.data("id");
     let kept = fixture.post(&format!("{webhooks}/temporary"), new).await.data("id");
     fixture.post(&format!("{webhooks}/{kept}/keep"), json!({ "expires_in": 60 })).await;
-    assert_eq!(subscriptions::delete_expired(&*fixture.store).await, Ok(1));
+    assert_eq!(subscriptions::delete_expired(&**fixture.svc.store()).await, Ok(1));
     for (id, status) in [(expired, StatusCode::NOT_FOUND), (kept, StatusCode::OK)] {
         let reply = fixture.call(&Method::GET, &format!("{webhooks}/{id}"), None, &[]).await;
         assert_eq!(reply.status, status, "{}", reply.body);
@@ -334,7 +313,7 @@ async fn a_temporary_webhook_is_deleted_unless_it_is_kept() {
 
 #[tokio::test]
 async fn a_repeat_with_the_same_idempotency_key_changes_nothing() {
-    let fixture = Fixture::new().await;
+    let fixture = PlatformServer::new().await;
     let again = [("idempotency-key", "a")];
     let body = json!({ "name": "Harbour" });
     let first = fixture.call(&Method::POST, "/accounts", Some(&body), &again).await;
@@ -355,7 +334,7 @@ async fn a_repeat_with_the_same_idempotency_key_changes_nothing() {
 
 #[tokio::test]
 async fn the_limits_of_an_account_count_for_it_alone() {
-    let fixture = Fixture::with(Settings { rate_limit: 5, limit_rates: true, ..settings() }).await;
+    let fixture = PlatformServer::with(Settings { rate_limit: 5, limit_rates: true, ..settings() }).await;
     let (one, other) = (fixture.account("One").await, fixture.account("Other").await);
     let list = async |account: &str| {
         fixture.call(&Method::GET, &format!("/accounts/{account}/contacts"), None, &[]).await.status
@@ -369,7 +348,7 @@ async fn the_limits_of_an_account_count_for_it_alone() {
 
 #[tokio::test]
 async fn the_back_office_works_on_an_invoice_and_a_quote() {
-    let fixture = Fixture::new().await;
+    let fixture = PlatformServer::new().await;
     let account = fixture.account("One").await;
     let ids = one_of_each(&fixture, &account).await;
     let invoice = format!("/accounts/{account}/invoices/{}", ids["invoices"]);

@@ -2,7 +2,7 @@
 //!
 //! To run a single test on PostgreSQL: `SVC_TEST_DATABASE=postgres cargo test -p svc-tests NAME`, or `=citus`.
 
-use svc_postgres_server::run_tests_on;
+use svc_test_support::postgres::run_tests_on;
 
 /// Leaves out the modules that choose their databases themselves, or concern SQLite alone.
 const SELECTED: [&str; 9] = [

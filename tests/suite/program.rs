@@ -1,66 +1,49 @@
 //! The server program as operators start it: its output, log and exit codes.
 
+use std::net::Ipv4Addr;
+use std::ops::Deref;
 use std::process::{ExitStatus, Stdio};
 
 use http::Method;
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
-use tokio::process::{Child, ChildStdout, Command};
-use tokio::task::JoinHandle;
+use svc_test_support::node::{self, Node};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::Command;
 
 use crate::client::Connection;
-use crate::harness::TestResponse;
+use crate::harness::Response;
 
 /// A running server process.
-pub(crate) struct Program {
-    child: Child,
-    stdout: BufReader<ChildStdout>,
-    stderr: JoinHandle<String>,
-    address: String,
+pub(crate) struct Program(Node);
+
+impl Deref for Program {
+    type Target = Node;
+
+    fn deref(&self) -> &Node {
+        &self.0
+    }
 }
 
 pub(crate) fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_svc-server-tested"));
-    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("SVC_")) {
-        command.env_remove(name);
-    }
-    command.args(arguments).kill_on_drop(true);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut command = node::command(env!("CARGO_BIN_EXE_svc-server-tested"));
+    command.args(arguments).stderr(Stdio::piped());
     command
 }
 
 impl Program {
     /// Starts the server and waits until it prints its address.
-    pub(crate) async fn start(mut command: Command) -> Self {
-        let mut child = command.spawn().unwrap();
-        let mut stdout = BufReader::new(child.stdout.take().unwrap());
-        let mut errors = child.stderr.take().unwrap();
-        let stderr = tokio::spawn(async move {
-            let mut text = String::new();
-            errors.read_to_string(&mut text).await.unwrap();
-            text
-        });
-        let mut line = String::new();
-        stdout.read_line(&mut line).await.unwrap();
-        let Some(address) = line.strip_prefix("listening on http://").map(|rest| rest.trim_end().to_owned()) else {
-            panic!("{line:?}: {}", stderr.await.unwrap());
-        };
-        let port: u16 = address.strip_prefix("127.0.0.1:").unwrap().parse().unwrap();
-        assert_ne!(port, 0);
-        Self { child, stdout, stderr, address }
-    }
-
-    /// Returns the id of the process.
-    pub(crate) fn process(&self) -> u32 {
-        self.child.id().unwrap()
+    pub(crate) async fn start(command: Command) -> Self {
+        let node = Node::start(command).await.unwrap();
+        assert!(node.address.ip() == Ipv4Addr::LOCALHOST && node.address.port() != 0, "{}", node.address);
+        Self(node)
     }
 
     async fn connect(&self) -> Connection {
-        Connection::to(self.address.parse().unwrap()).await
+        Connection::to(self.address).await
     }
 
     /// Sends a request and checks the response against the OpenAPI document.
-    pub(crate) async fn send(&self, method: &str, target: &str, headers: &[(&str, &str)], body: &str) -> TestResponse {
+    pub(crate) async fn send(&self, method: &str, target: &str, headers: &[(&str, &str)], body: &str) -> Response {
         let mut request =
             format!("{method} {target} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n", body.len());
         for (name, value) in headers {
@@ -71,24 +54,18 @@ impl Program {
         connection.response(method, target).await
     }
 
-    fn signal(&self, name: &str) {
-        let id = self.child.id().unwrap().to_string();
-        assert!(std::process::Command::new("kill").args(["-s", name, &id]).status().unwrap().success());
-    }
-
     /// Stops the server with a signal, and returns its exit status, the rest of stdout, and stderr.
-    pub(crate) async fn stop(mut self, signal: &str) -> (ExitStatus, String, String) {
-        self.signal(signal);
-        let mut rest = String::new();
-        self.stdout.read_to_string(&mut rest).await.unwrap();
-        (self.child.wait().await.unwrap(), rest, self.stderr.await.unwrap())
+    pub(crate) async fn stop(self, signal: &str) -> (ExitStatus, String, String) {
+        self.0.stop_by(signal).await.unwrap()
     }
 
     /// Returns the guide that the demo prints.
     async fn guide(&mut self) -> String {
         let mut guide = String::new();
         while !guide.contains("Stop with Ctrl-C.") {
-            assert_ne!(self.stdout.read_line(&mut guide).await.unwrap(), 0, "{guide}");
+            let line = self.0.line().await.unwrap();
+            assert!(!line.is_empty(), "{guide}");
+            guide += &line;
         }
         guide
     }
@@ -261,7 +238,7 @@ fn words(line: &str) -> Vec<String> {
 }
 
 /// Sends the request of a `curl` command, and returns its request line and the response.
-async fn curl(program: &Program, line: &str) -> (String, TestResponse) {
+async fn curl(program: &Program, line: &str) -> (String, Response) {
     let words = words(line);
     assert_eq!(words[..2], ["curl", "-s"]);
     let (mut url, mut headers, mut body) = (None, Vec::new(), None);
@@ -397,7 +374,7 @@ async fn the_log_is_json_and_contains_no_secret() {
         (201, "POST", "/api/v1/webhooks", &good, &hook),
     ] {
         let response = program.send(method, target, headers, body).await;
-        assert_eq!(response.status, status, "{method} {target}: {}", response.text());
+        assert_eq!(response.status, status, "{method} {target}: {}", response.text);
         if let Some(secret) = response.data()["secret"].as_str() {
             secrets.push(secret.trim_start_matches("whsec_").to_owned());
         }

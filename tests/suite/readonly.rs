@@ -11,7 +11,7 @@ use svc_core::webhooks::options;
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 
 use crate::conform::DOCUMENT;
-use crate::harness::{Call, TestServer, change, id_name, sample};
+use crate::harness::{Call, SeededServer, change, id_name, sample};
 
 /// Collection, the fields of its record, and the schemas of its bodies.
 const RECORDS: [(&str, &[&str], &str, &str); 5] = [
@@ -31,7 +31,7 @@ fn settable(schema: &str) -> &'static serde_json::Map<String, Value> {
 
 #[tokio::test]
 async fn fields_set_by_the_service_cannot_be_set_by_a_body() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let mut count = 0;
     for (collection, fields, create, update) in RECORDS {
         let one = format!("/{collection}/{}", server.id(&id_name(collection)));

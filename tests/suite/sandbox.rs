@@ -1,24 +1,22 @@
 //! Sandboxes (docs/contract.md, "Sandbox"), as a client with a test key uses one.
 
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 use svc_core::Svc;
 use svc_core::accounts::tenants::DeveloperAccess;
 use svc_core::values::TenantId;
 
-use crate::harness::{Call, TestServer, sample};
+use crate::harness::{Call, SeededServer, sample};
 
 const COLLECTIONS: [&str; 5] = ["contacts", "invoices", "bookings", "quotes", "jobs"];
 
 /// Creates the sandbox of the account, and returns its id and its key.
-async fn sandbox(server: &TestServer) -> (TenantId, String) {
-    let new = svc(server).account(server.seed.tenant).sandbox().create().await.unwrap();
+async fn sandbox(server: &SeededServer) -> (TenantId, String) {
+    let new = svc(server).account(server.tenant).sandbox().create().await.unwrap();
     (new.sandbox.id, new.key.text.reveal().to_owned())
 }
 
-fn svc(server: &TestServer) -> Svc {
-    Svc::new(Arc::clone(&server.store))
+fn svc(server: &SeededServer) -> Svc {
+    server.svc.clone()
 }
 
 fn with(call: Call, key: &str) -> Call {
@@ -26,7 +24,7 @@ fn with(call: Call, key: &str) -> Call {
 }
 
 /// Returns the ids of all records that a key sees.
-async fn ids(server: &TestServer, key: &str) -> Vec<String> {
+async fn ids(server: &SeededServer, key: &str) -> Vec<String> {
     let mut ids = Vec::new();
     for collection in COLLECTIONS {
         let list = server.expect(200, with(Call::get(&format!("/{collection}?limit=200")), key)).await.json();
@@ -37,7 +35,7 @@ async fn ids(server: &TestServer, key: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn a_test_key_and_a_key_of_the_account_see_nothing_of_each_other() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let (id, test) = sandbox(&server).await;
     let live = server.key("write").text.clone();
     assert!(test.starts_with("svc_test_") && test.len() == live.len(), "{test}");
@@ -70,7 +68,7 @@ async fn a_test_key_and_a_key_of_the_account_see_nothing_of_each_other() {
 
 #[tokio::test]
 async fn a_key_with_the_prefix_of_the_other_kind_is_refused() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let (_, test) = sandbox(&server).await;
     let live = server.key("write").text.clone();
     for key in [test.replace("svc_test_", "svc_live_"), live.replace("svc_live_", "svc_test_")] {
@@ -81,9 +79,9 @@ async fn a_key_with_the_prefix_of_the_other_kind_is_refused() {
 
 #[tokio::test]
 async fn the_sandbox_of_a_suspended_account_is_refused_as_the_account_is() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let (id, test) = sandbox(&server).await;
-    let account = server.seed.tenant;
+    let account = server.tenant;
     let access = async |access| {
         let change =
             svc(&server).account(account).change_settings(move |tenant| tenant.developer_access = access).await;
@@ -104,7 +102,7 @@ async fn the_sandbox_of_a_suspended_account_is_refused_as_the_account_is() {
 
 #[tokio::test]
 async fn limits_and_stored_responses_are_those_of_the_sandbox() {
-    let server = TestServer::limited();
+    let server = SeededServer::limited();
     let (_, test) = sandbox(&server).await;
     let used = server.expect(200, Call::get("/ping").key(server.key("write"))).await;
     assert_eq!(used.headers["x-ratelimit-remaining"], "59");
@@ -121,21 +119,21 @@ async fn limits_and_stored_responses_are_those_of_the_sandbox() {
     let of_account = server.expect(201, create(&server.key("write").text)).await.json();
     assert_ne!(of_account["data"]["id"], first["data"]["id"], "the key of the account has responses of its own");
 
-    svc(&server).account(server.seed.tenant).sandbox().reset().await.unwrap();
+    svc(&server).account(server.tenant).sandbox().reset().await.unwrap();
     let anew = server.expect(201, create(&test)).await.json();
     assert_ne!(anew["data"]["id"], first["data"]["id"], "a reset forgets the responses");
 }
 
 #[tokio::test]
 async fn a_reset_keeps_keys_and_webhooks_and_a_deletion_ends_the_keys() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let (id, test) = sandbox(&server).await;
     let hook = json!({ "url": "https://hooks.example.com/svc", "events": ["*"] });
     let hook = server.expect(201, with(Call::post("/webhooks", hook), &test)).await.json();
     let before = ids(&server, &test).await;
     server.expect(201, with(Call::post("/contacts", json!({ "email": "eve@example.com" })), &test)).await;
     let cli = svc(&server);
-    cli.account(server.seed.tenant).sandbox().reset().await.unwrap();
+    cli.account(server.tenant).sandbox().reset().await.unwrap();
     let after = ids(&server, &test).await;
     assert_eq!((before.len(), after.len()), (16, 16));
     assert!(after.iter().all(|id| !before.contains(id)), "the sample records are new ones");
@@ -150,7 +148,7 @@ async fn a_reset_keeps_keys_and_webhooks_and_a_deletion_ends_the_keys() {
     assert!(events.len() > 16 && events.iter().all(|event| !event.data.get().contains("eve@example.com")));
 
     let account = ids(&server, &server.key("write").text).await;
-    cli.account(server.seed.tenant).sandbox().delete().await.unwrap();
+    cli.account(server.tenant).sandbox().delete().await.unwrap();
     let refused = server.send(with(Call::get("/ping"), &test)).await;
     assert_eq!((refused.status, refused.code().as_str()), (401, "invalid_key"));
     assert_eq!(ids(&server, &server.key("write").text).await, account);

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use svc_core::accounts::keys::{self, KeyCreate, KeyId};
+use svc_core::accounts::keys::{self, KeyCreate};
 use svc_core::accounts::tenants::{self, DeveloperAccess, TenantCreate};
 use svc_core::env::{Env, ManualClock, SeededEntropy};
 use svc_core::error::Error;
@@ -19,12 +19,10 @@ use svc_core::resources::quotes::Quote;
 use svc_core::store::Tx;
 use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::subscriptions::WebhookSubscription;
+use svc_test_support::fixture::{Key, START};
 use uuid::Uuid;
 
 use crate::database::{self, Database};
-
-/// The time of the manual clock at the start of a test.
-pub(crate) const START: &str = "2026-03-14T15:09:26.535897Z";
 
 /// The ids and keys in the seeded database.
 #[derive(Clone)]
@@ -37,14 +35,6 @@ pub(crate) struct Seed {
     pub(crate) ids: HashMap<&'static str, Uuid>,
     /// The same ids of the other tenant.
     pub(crate) other_ids: HashMap<&'static str, Uuid>,
-}
-
-/// A key, with what its owner knows.
-#[derive(Clone)]
-pub(crate) struct Key {
-    pub(crate) id: KeyId,
-    pub(crate) text: String,
-    pub(crate) secret: Option<svc_core::values::Secret>,
 }
 
 struct Template {
@@ -89,8 +79,7 @@ fn make() -> Template {
 
 async fn key(tx: &mut dyn Tx, tenant: TenantId, write: bool, signed: bool, hours: Option<u64>) -> Result<Key, Error> {
     let expires_in = hours.map(|hours| Duration::from_secs(hours * 60 * 60));
-    let made = keys::create(tx, tenant, KeyCreate { name: None, write, expires_in, signed }).await?;
-    Ok(Key { id: made.key.id, text: made.text.reveal().to_owned(), secret: made.key.signing_secret })
+    Ok(keys::create(tx, tenant, KeyCreate { name: None, write, expires_in, signed }).await?.into())
 }
 
 /// Writes the tenants and keys, one day before the tests start.

@@ -5,40 +5,40 @@ use std::collections::BTreeMap;
 use http::Method;
 use serde_json::json;
 
-use crate::harness::{Call, TestResponse, TestServer, change, id_name, operations, sample};
+use crate::harness::{Call, Response, SeededServer, change, id_name, operations, sample};
 use crate::python;
-use crate::seed::Key;
 use svc_server::api::versions::method_of;
+use svc_test_support::fixture::Key;
 
 fn create(email: &str) -> Call {
     Call::post("/contacts", json!({ "email": email }))
 }
 
-async fn refused(server: &TestServer, code: &str, call: Call) -> TestResponse {
+async fn refused(server: &SeededServer, code: &str, call: Call) -> Response {
     let response = server.expect(401, call).await;
-    assert_eq!(response.code(), code, "{}", response.text());
+    assert_eq!(response.code(), code, "{}", response.text);
     response
 }
 
-async fn invalid(server: &TestServer, call: Call) -> TestResponse {
+async fn invalid(server: &SeededServer, call: Call) -> Response {
     refused(server, "signature_invalid", call).await
 }
 
-async fn reused(server: &TestServer, call: Call) -> TestResponse {
+async fn reused(server: &SeededServer, call: Call) -> Response {
     refused(server, "signature_reused", call).await
 }
 
-fn now(server: &TestServer) -> i64 {
-    server.store.env().now().as_seconds()
+fn now(server: &SeededServer) -> i64 {
+    server.store().env().now().as_seconds()
 }
 
-fn signer(server: &TestServer) -> &Key {
+fn signer(server: &SeededServer) -> &Key {
     server.key("signed")
 }
 
 #[tokio::test]
 async fn every_write_requires_a_signature_and_no_read_does() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let mut operations = operations();
     // Deletions come last, because other records refer to the contact.
     operations.sort_by_key(|operation| method_of(operation) == Method::DELETE);
@@ -63,7 +63,7 @@ async fn every_write_requires_a_signature_and_no_read_does() {
 
 #[tokio::test]
 async fn each_signature_header_is_required_exactly_once() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let signed = || create("a@example.com").sign_at(signer(&server), now(&server));
     for missing in ["x-svc-signature", "x-svc-timestamp"] {
         let response = server.expect(401, signed().without(missing)).await;
@@ -78,7 +78,7 @@ async fn each_signature_header_is_required_exactly_once() {
 
 #[tokio::test]
 async fn a_signature_covers_every_part_of_the_request() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let key = signer(&server);
     let at = now(&server);
     let signed = || create("a@example.com").sign_at(key, at);
@@ -120,7 +120,7 @@ async fn a_signature_covers_every_part_of_the_request() {
 
 #[tokio::test]
 async fn a_timestamp_may_be_300_seconds_off_in_either_direction() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let at = now(&server);
     for (number, offset) in [-300, -299, 0, 299, 300].into_iter().enumerate() {
         server.expect(201, create(&format!("{number}@example.com")).sign_at(signer(&server), at + offset)).await;
@@ -138,7 +138,7 @@ async fn a_timestamp_may_be_300_seconds_off_in_either_direction() {
 
 #[tokio::test]
 async fn a_refusal_says_what_is_wrong_with_the_signature() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let at = now(&server);
     let signed = || create("a@example.com").sign_at(signer(&server), at);
     let of = |name| signed().headers[name].to_str().unwrap().to_owned();
@@ -182,12 +182,12 @@ async fn a_refusal_says_what_is_wrong_with_the_signature() {
 
 #[tokio::test]
 async fn a_signature_is_accepted_once() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let at = now(&server);
     let first = create("a@example.com").sign_at(signer(&server), at);
     server.expect(201, first.clone()).await;
     let again = reused(&server, first.clone()).await;
-    assert!(again.text().contains("used before"), "{}", again.text());
+    assert!(again.text.contains("used before"), "{}", again.text);
     // A signature is used up even if its request failed.
     for (status, body) in [(400, json!({ "email": 5 })), (409, json!({ "email": "existing@example.com" }))] {
         let call = Call::post("/contacts", body).sign_at(signer(&server), at);
@@ -206,7 +206,7 @@ async fn a_signature_is_accepted_once() {
 /// Signatures are remembered as long as a timestamp in the future can be valid.
 #[tokio::test]
 async fn a_signature_with_a_future_timestamp_is_accepted_once() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let at = now(&server) + 300;
     let call = create("a@example.com").sign_at(signer(&server), at);
     server.expect(201, call.clone()).await;
@@ -218,15 +218,15 @@ async fn a_signature_with_a_future_timestamp_is_accepted_once() {
     server.clock.advance(std::time::Duration::from_secs(2));
     server.api.jobs().run_housekeeping().await.unwrap();
     let stale = invalid(&server, call).await;
-    assert!(stale.text().contains("300 seconds"), "{}", stale.text());
+    assert!(stale.text.contains("300 seconds"), "{}", stale.text);
 }
 
 /// While the clock runs ahead, used signatures expire and are deleted. When it is set back, they are valid again by their
 /// timestamps.
 #[tokio::test]
 async fn a_signature_is_not_accepted_again_after_the_clock_was_set_back() {
-    let server = TestServer::new();
-    let start = server.store.env().now();
+    let server = SeededServer::new();
+    let start = server.store().env().now();
     let later = |seconds| start.checked_add(std::time::Duration::from_secs(seconds)).unwrap();
     let at = start.as_seconds();
     let used = create("a@example.com").sign_at(signer(&server), at);
@@ -249,7 +249,7 @@ async fn a_signature_is_not_accepted_again_after_the_clock_was_set_back() {
 /// Of two requests that are the same within a second, each has its own signature if it has its own decimals.
 #[tokio::test]
 async fn decimals_make_signatures_within_a_second_differ() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let job = |decimals: &str| {
         let job = json!({ "title": "Replace the boiler" });
         Call::post("/jobs", job).sign_as_of(signer(&server), &format!("{}{decimals}", now(&server)))
@@ -263,14 +263,14 @@ async fn decimals_make_signatures_within_a_second_differ() {
 /// A request can be sent again as it was, signature included, if its first response is stored under its Idempotency-Key.
 #[tokio::test]
 async fn a_repeated_signature_gets_the_stored_response_of_its_request() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let at = now(&server);
     let keyed = |email: &str, key: &str, at| create(email).header("idempotency-key", key).sign_at(signer(&server), at);
     let first = server.expect(201, keyed("a@example.com", "k", at)).await;
     assert_eq!(first.header("idempotent-replayed"), None);
     for at in [at, at + 1] {
         let repeat = server.expect(201, keyed("a@example.com", "k", at)).await;
-        assert_eq!((repeat.header("idempotent-replayed"), repeat.text()), (Some("true"), first.text()));
+        assert_eq!((repeat.header("idempotent-replayed"), &repeat.text), (Some("true"), &first.text));
     }
     assert_eq!(server.new_events().await, ["contact.created"]);
     // The same request without its key, under another key, and under one that is not allowed.
@@ -290,7 +290,7 @@ async fn a_repeated_signature_gets_the_stored_response_of_its_request() {
 
 #[tokio::test]
 async fn a_delete_is_signed_over_an_empty_body() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let path = format!("/webhooks/{}", server.id("webhook_id"));
     let at = now(&server);
     let with_body = Call::delete(&path).sign_at(signer(&server), at).raw("{}");
@@ -302,7 +302,7 @@ async fn a_delete_is_signed_over_an_empty_body() {
 /// Keys that do not sign may send the headers, which are ignored.
 #[tokio::test]
 async fn signature_headers_of_other_keys_are_ignored() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     server.expect(201, create("a@example.com").header("x-svc-signature", "sha256=00")).await;
 }
 
@@ -319,7 +319,7 @@ json.dump(sign(secret, 'POST', path, body), sys.stdout)
     let snippet = python::block(include_str!("../../docs/contract.md"));
     assert!(snippet.contains("def sign("));
 
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let (call, key) = (create("zoe@example.com"), signer(&server));
     let secret = key.secret.as_ref().unwrap().reveal();
     let now = format!("{}.75", now(&server));

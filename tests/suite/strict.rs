@@ -3,11 +3,11 @@
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::harness::{Call, TestServer, change, id_name, operations, sample};
+use crate::harness::{Call, SeededServer, change, id_name, operations, sample};
 use svc_server::api::versions::method_of;
 
 /// Sends a raw body that must be refused, and returns its `code`, followed by `field:code` for each failing field.
-async fn refused(server: &TestServer, method: Method, path: &str, body: impl Into<bytes::Bytes>) -> Vec<String> {
+async fn refused(server: &SeededServer, method: Method, path: &str, body: impl Into<bytes::Bytes>) -> Vec<String> {
     let response = server.expect(400, Call::new(method, path).raw(body)).await;
     let json = response.json();
     let errors = json["errors"].as_array().cloned().unwrap_or_default();
@@ -16,7 +16,7 @@ async fn refused(server: &TestServer, method: Method, path: &str, body: impl Int
 }
 
 /// Returns every operation that takes a body, with an existing path and a valid body.
-fn with_body(server: &TestServer) -> Vec<(Method, String, Value)> {
+fn with_body(server: &SeededServer) -> Vec<(Method, String, Value)> {
     let all = operations();
     let taking = all.iter().filter(|operation| operation.takes_body());
     taking
@@ -34,7 +34,7 @@ fn with_body(server: &TestServer) -> Vec<(Method, String, Value)> {
 
 #[tokio::test]
 async fn malformed_json_is_refused() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     for (method, path, good) in with_body(&server) {
         let good = good.to_string();
         let open = good.trim_end_matches('}');
@@ -90,7 +90,7 @@ async fn malformed_json_is_refused() {
 
 #[tokio::test]
 async fn values_of_the_wrong_type_are_not_converted() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let contact = server.id("contact_id");
     for total in [json!("100"), json!(true), json!([100]), json!({ "amount": 100 })] {
         let body = json!({ "contact_id": contact, "total": total }).to_string();
@@ -121,7 +121,7 @@ async fn values_of_the_wrong_type_are_not_converted() {
 
 #[tokio::test]
 async fn a_patch_changes_the_given_fields_only() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let path = format!("/contacts/{}", server.id("contact_id"));
     let before = server.expect(200, Call::get(&path)).await.data();
     let changed = server.expect(200, Call::patch(&path, json!({ "city": "Perth", "first_name": null }))).await.data();
@@ -138,7 +138,7 @@ async fn a_patch_changes_the_given_fields_only() {
 
 #[tokio::test]
 async fn null_is_refused_for_fields_that_are_not_nullable() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     for (collection, field) in [
         ("bookings", "status"),
         ("bookings", "start_time"),
@@ -161,7 +161,7 @@ async fn null_is_refused_for_fields_that_are_not_nullable() {
 
 #[tokio::test]
 async fn a_patch_without_effect_writes_nothing() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     for collection in ["contacts", "bookings", "quotes", "jobs", "webhooks"] {
         let path = format!("/{collection}/{}", server.id(&id_name(collection)));
         server.expect(200, Call::patch(&path, change(collection))).await;
@@ -175,7 +175,7 @@ async fn a_patch_without_effect_writes_nothing() {
 
 #[tokio::test]
 async fn texts_are_trimmed_and_control_characters_are_refused() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let created = json!({ "email": " a@example.com ", "first_name": "  Ada\u{3000}", "city": "  ", "phone": "" });
     let data = server.expect(201, Call::post("/contacts", created)).await.data();
     assert_eq!(
@@ -225,7 +225,7 @@ const LENGTHS: [(&str, &str, usize); 20] = [
 
 #[tokio::test]
 async fn lengths_are_counted_in_code_points() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     for (number, (collection, field, longest)) in LENGTHS.into_iter().enumerate() {
         let value = |length: usize| match field {
             "url" => json!(format!("https://hooks.example.com/{}", "x".repeat(length - 26))),
@@ -253,7 +253,7 @@ async fn lengths_are_counted_in_code_points() {
 
 #[tokio::test]
 async fn responses_have_every_declared_field_and_creates_a_location() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     for collection in ["contacts", "bookings", "quotes", "jobs", "webhooks"] {
         let body = sample(&server, collection, 3);
         let created = server.expect(201, Call::post(&format!("/{collection}"), body)).await;
@@ -268,14 +268,14 @@ async fn responses_have_every_declared_field_and_creates_a_location() {
         let list = server.expect(200, Call::get(&format!("/{collection}?limit=1"))).await.json();
         assert_eq!(list["data"][0], read.data(), "a record looks the same in a list");
     }
-    insta::assert_snapshot!("contact", server.expect(200, Call::get("/contacts?limit=200")).await.text());
-    insta::assert_snapshot!("invoice", server.expect(200, Call::get("/invoices")).await.text());
-    insta::assert_snapshot!("job", server.expect(200, Call::get("/jobs?limit=1")).await.text());
+    insta::assert_snapshot!("contact", server.expect(200, Call::get("/contacts?limit=200")).await.text);
+    insta::assert_snapshot!("invoice", server.expect(200, Call::get("/invoices")).await.text);
+    insta::assert_snapshot!("job", server.expect(200, Call::get("/jobs?limit=1")).await.text);
 }
 
 #[tokio::test]
 async fn amounts_of_money_are_exact() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let contact = server.id("contact_id");
     let body = |total: &str, currency: &str| {
         format!("{{\"contact_id\":\"{contact}\",\"total\":{total},\"currency\":\"{currency}\"}}")
@@ -296,7 +296,7 @@ async fn amounts_of_money_are_exact() {
         let call = Call::new(Method::POST, "/quotes").raw(body(sent, currency));
         let response = server.expect(201, call).await;
         let want = format!("\"total\":{kept},");
-        assert!(response.text().contains(&want), "{sent} {currency}: {}", response.text());
+        assert!(response.text.contains(&want), "{sent} {currency}: {}", response.text);
     }
     for (sent, currency, code) in [
         ("-0.01", "AUD", "out_of_range"),
@@ -318,7 +318,7 @@ async fn amounts_of_money_are_exact() {
 
 #[tokio::test]
 async fn an_error_says_which_name_was_probably_meant() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let error = async |path: &str, body: &str| {
         server.expect(400, Call::new(Method::POST, path).raw(body.to_owned())).await.json()["error"].clone()
     };
@@ -355,7 +355,7 @@ async fn an_error_says_which_name_was_probably_meant() {
 
 #[tokio::test]
 async fn a_patch_takes_a_json_merge_patch() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let path = format!("/contacts/{}", server.id("contact_id"));
     let merge = |call: Call| call.header("content-type", "application/merge-patch+json; charset=utf-8");
     let patched = server.expect(200, merge(Call::patch(&path, json!({ "city": "Perth" })))).await;

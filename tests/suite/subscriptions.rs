@@ -5,31 +5,31 @@ use std::sync::Arc;
 use serde_json::json;
 use svc_core::accounts::tenants;
 
-use crate::harness::{Call, TestResponse, TestServer, sample, settings};
+use crate::harness::{Call, Response, SeededServer, sample, settings};
 
-fn create(server: &TestServer) -> Call {
+fn create(server: &SeededServer) -> Call {
     Call::post("/webhooks", sample(server, "webhooks", 1))
 }
 
 /// Sets the limit of the account, as `svc account set` does.
-async fn set_limit(server: &TestServer, limit: Option<u32>) {
-    let tenant = server.seed.tenant.0;
-    let set = server.store.write("test", (tenant, limit), async |tx, &(tenant, limit)| {
+async fn set_limit(server: &SeededServer, limit: Option<u32>) {
+    let tenant = server.tenant.0;
+    let set = server.store().write("test", (tenant, limit), async |tx, &(tenant, limit)| {
         tenants::update(tx, tenant, move |tenant| tenant.max_webhooks = limit).await
     });
     set.await.unwrap();
 }
 
-async fn refused(server: &TestServer, call: Call, limit: u32) -> TestResponse {
+async fn refused(server: &SeededServer, call: Call, limit: u32) -> Response {
     let response = server.expect(409, call).await;
     assert_eq!(response.code(), "limit_reached");
-    assert!(response.text().contains(&format!("at most {limit} webhook")), "{}", response.text());
+    assert!(response.text.contains(&format!("at most {limit} webhook")), "{}", response.text);
     response
 }
 
 #[tokio::test]
 async fn an_account_can_have_100_subscriptions_by_default() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     // The account has one from the start.
     for _ in 1..100 {
         server.expect(201, create(&server)).await;
@@ -48,7 +48,7 @@ async fn an_account_can_have_100_subscriptions_by_default() {
 
 #[tokio::test]
 async fn an_account_can_have_another_limit() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     set_limit(&server, Some(2)).await;
     let last = server.expect(201, create(&server)).await.id();
     refused(&server, create(&server), 2).await;
@@ -63,7 +63,7 @@ async fn an_account_can_have_another_limit() {
 /// A URL that is not valid is reported before the limit, and the refusal is kept under an `Idempotency-Key`.
 #[tokio::test]
 async fn the_limit_is_checked_like_other_conflicts() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     set_limit(&server, Some(1)).await;
     let private = json!({ "url": "https://10.0.0.1/hook", "events": ["*"] });
     assert_eq!(server.expect(400, Call::post("/webhooks", private)).await.json()["field"], "url");
@@ -77,7 +77,7 @@ async fn the_limit_is_checked_like_other_conflicts() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn concurrent_creates_do_not_exceed_the_limit() {
-    let server = Arc::new(TestServer::new());
+    let server = Arc::new(SeededServer::new());
     set_limit(&server, Some(5)).await;
     // A second service on the same database, like another node.
     let second = svc_server::Api::new(server.second_store(), settings());

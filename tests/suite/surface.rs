@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::harness::{Call, TestServer, change, id_name, operations, sample, settings};
+use crate::harness::{Call, SeededServer, change, id_name, operations, sample, settings};
 use svc_server::api::versions::method_of;
 
 /// Returns every path, with ids that exist, and its methods.
-pub(crate) fn paths(server: &TestServer) -> BTreeMap<String, Vec<Method>> {
+pub(crate) fn paths(server: &SeededServer) -> BTreeMap<String, Vec<Method>> {
     let mut paths: BTreeMap<String, Vec<Method>> = BTreeMap::new();
     for operation in operations() {
         let path = match operation.has_id {
@@ -31,7 +31,7 @@ const METHODS: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OP
 
 #[tokio::test]
 async fn every_other_method_gets_405_with_the_allowed_methods() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let paths = paths(&server);
     assert_eq!(paths.len(), 13 * 2 + 5);
     for (path, methods) in &paths {
@@ -54,7 +54,7 @@ async fn every_other_method_gets_405_with_the_allowed_methods() {
 
 #[tokio::test]
 async fn head_works_wherever_get_does() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     for (path, methods) in paths(&server) {
         if methods.contains(&Method::GET) && !path.ends_with("/ping") {
             let get = server.expect(200, Call::absolute(Method::GET, &path)).await;
@@ -70,7 +70,7 @@ async fn head_works_wherever_get_does() {
 
 #[tokio::test]
 async fn unknown_paths_get_404() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let contact = server.id("contact_id");
     for path in [
         "/api",
@@ -120,7 +120,7 @@ async fn unknown_paths_get_404() {
 /// Runs the same requests on two equal servers, one per API version.
 #[tokio::test]
 async fn both_api_versions_respond_identically() {
-    let (one, two) = (TestServer::new(), TestServer::new());
+    let (one, two) = (SeededServer::new(), SeededServer::new());
     let mut script: Vec<Call> = vec![Call::get("/ping"), Call::get("/nothing"), Call::get("/ping").anonymous()];
     for operation in operations().iter().filter(|operation| operation.tag != "ping") {
         let id = one.id(&id_name(operation.tag));
@@ -151,7 +151,7 @@ async fn both_api_versions_respond_identically() {
 
 #[tokio::test]
 async fn both_api_versions_share_their_data() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let call = Call::absolute(Method::POST, "/api/v2/contacts").json(&json!({ "email": "a@example.com" }));
     let id = server.expect(201, call).await.id();
     let path = format!("/contacts/{id}");
@@ -160,7 +160,7 @@ async fn both_api_versions_share_their_data() {
     assert_eq!(one.comparable(), two.comparable());
     server.expect(204, Call::absolute(Method::DELETE, &format!("/api/v2{path}"))).await;
     server.expect(404, Call::get(&path)).await;
-    let cursor = |response: crate::harness::TestResponse| response.json()["next_cursor"].as_str().map(str::to_owned);
+    let cursor = |response: crate::harness::Response| response.json()["next_cursor"].as_str().map(str::to_owned);
     server.expect(201, Call::post("/jobs", sample(&server, "jobs", 1))).await;
     let cursor = cursor(server.expect(200, Call::get("/jobs?limit=1")).await).unwrap();
     server.expect(200, Call::absolute(Method::GET, &format!("/api/v2/jobs?cursor={cursor}"))).await;
@@ -168,7 +168,7 @@ async fn both_api_versions_share_their_data() {
 
 #[tokio::test]
 async fn a_well_formed_request_id_is_echoed() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let longest = "x".repeat(128);
     for good in ["a", "0", "A-b_c.9", "-", longest.as_str()] {
         for call in
@@ -196,7 +196,7 @@ async fn a_well_formed_request_id_is_echoed() {
 
 #[tokio::test]
 async fn the_openapi_document_needs_no_key_and_has_an_etag() {
-    let server = TestServer::limited();
+    let server = SeededServer::limited();
     for version in ["v1", "v2"] {
         let path = format!("/api/{version}/openapi.json");
         let call = || Call::absolute(Method::GET, &path).anonymous();
@@ -223,7 +223,7 @@ async fn the_openapi_document_needs_no_key_and_has_an_etag() {
 #[tokio::test]
 async fn the_root_says_what_the_server_is() {
     for mount in ["", "/business"] {
-        let server = TestServer::with(svc_server::Settings { mount: mount.to_owned(), ..settings() }, |store| store);
+        let server = SeededServer::with(svc_server::Settings { mount: mount.to_owned(), ..settings() });
         let home = server.expect(200, Call::absolute(Method::GET, "/").anonymous()).await;
         let openapi = format!("{mount}/api/v1/openapi.json");
         let docs = format!("{mount}/docs");
@@ -265,9 +265,9 @@ async fn the_root_says_what_the_server_is() {
 
 #[tokio::test]
 async fn ping_ignores_parameters() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let response = server.expect(200, Call::get("/ping?limit=0&limit=0&cursor=%ff&x")).await;
-    let want = json!({ "ok": true, "tenantId": server.seed.tenant, "timestamp": crate::seed::START });
+    let want = json!({ "ok": true, "tenantId": server.tenant, "timestamp": svc_test_support::fixture::START });
     assert_eq!(response.json(), want);
 }
 
@@ -278,13 +278,13 @@ async fn cors_is_off_unless_an_origin_is_allowed() {
         let call = Call::new(Method::OPTIONS, "/contacts").anonymous().header("origin", origin);
         call.header("access-control-request-method", "POST")
     };
-    let closed = TestServer::new();
+    let closed = SeededServer::new();
     closed.expect(405, preflight(origin)).await;
     let response = closed.expect(200, Call::get("/ping").header("origin", origin)).await;
     assert_eq!((response.header("access-control-allow-origin"), response.header("vary")), (None, None));
 
     let cors = svc_server::Cors::new(vec![http::HeaderValue::from_static("https://app.example.com")]);
-    let open = TestServer::with(svc_server::Settings { cors, ..settings() }, |store| store);
+    let open = SeededServer::with(svc_server::Settings { cors, ..settings() });
     let response = open.expect(204, preflight(origin)).await;
     assert_eq!(response.header("access-control-allow-origin"), Some(origin));
     assert!(response.header("access-control-allow-headers").unwrap().contains("idempotency-key"));
@@ -298,7 +298,7 @@ async fn cors_is_off_unless_an_origin_is_allowed() {
 /// RFC 9110, section 9.3.7: it asks about the server, and not about a path.
 #[tokio::test]
 async fn options_of_the_server_name_its_methods() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let options = || Call::absolute(Method::OPTIONS, "*").anonymous();
     for (call, status, allow) in [
         (options(), 204, Some("GET, HEAD, POST, PATCH, DELETE, OPTIONS")),
@@ -322,7 +322,7 @@ async fn options_of_the_server_name_its_methods() {
 
 #[tokio::test]
 async fn metrics_count_the_responses() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     server.expect(200, Call::get("/ping")).await;
     server.expect(401, Call::get("/ping").anonymous()).await;
     server.expect(404, Call::absolute(Method::GET, "/metrics")).await;

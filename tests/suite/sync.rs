@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::client::ListeningServer;
-use crate::harness::{Call, TestServer};
+use crate::harness::{Call, SeededServer};
 use crate::python;
 
 /// Makes pages small, and kills the script when it has read as many pages as `PAGES` says, before it stores the last one.
@@ -53,7 +53,7 @@ fn copied(copy: &Path) -> Records {
 }
 
 /// Returns what the account has, deleted contacts included.
-async fn held(server: &TestServer) -> Records {
+async fn held(server: &SeededServer) -> Records {
     let mut records = Records::new();
     for collection in ["contacts", "invoices", "bookings", "quotes", "jobs"] {
         let deleted = if collection == "contacts" { "&include_deleted=true" } else { "" };
@@ -68,7 +68,7 @@ async fn held(server: &TestServer) -> Records {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_script_of_the_documentation_keeps_an_exact_copy() {
-    let server = ListeningServer::new(TestServer::new()).await;
+    let server = ListeningServer::new(SeededServer::new()).await;
     let folder = tempfile::tempdir().unwrap();
     let copy = folder.path().join("copy.db");
     let mut contacts = Vec::new();

@@ -21,11 +21,11 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 use tokio_rustls::{TlsConnector, rustls};
 
-use crate::harness::{TestServer, settings};
+use crate::harness::{SeededServer, settings};
 
 /// A server with a self-signed certificate, which trusts 127.0.0.1 as a proxy.
 pub(crate) struct TlsServer {
-    pub(crate) inner: TestServer,
+    pub(crate) inner: SeededServer,
     tls: Arc<Tls>,
     address: std::net::SocketAddr,
     folder: tempfile::TempDir,
@@ -33,11 +33,14 @@ pub(crate) struct TlsServer {
 }
 
 impl TlsServer {
-    async fn start(server: TestServer) -> (Self, CertificateDer<'static>) {
+    async fn start(server: SeededServer) -> (Self, CertificateDer<'static>) {
         Self::with(server, |server| server).await
     }
 
-    pub(crate) async fn with(inner: TestServer, set: impl FnOnce(Server) -> Server) -> (Self, CertificateDer<'static>) {
+    pub(crate) async fn with(
+        inner: SeededServer,
+        set: impl FnOnce(Server) -> Server,
+    ) -> (Self, CertificateDer<'static>) {
         let folder = tempfile::tempdir().unwrap();
         let certificate = new_certificate(&folder);
         let (chain, key) = files(&folder);
@@ -101,7 +104,7 @@ async fn http_1(stream: TlsStream<TcpStream>, request: Request<Full<Bytes>>) -> 
 
 #[tokio::test]
 async fn both_http_versions_give_the_same_responses() {
-    let (server, certificate) = TlsServer::start(TestServer::new()).await;
+    let (server, certificate) = TlsServer::start(SeededServer::new()).await;
     let one = http_1(server.connect(&certificate, b"http/1.1").await.unwrap(), server.request(Version::HTTP_11)).await;
 
     let stream = TokioIo::new(server.connect(&certificate, b"h2").await.unwrap());
@@ -133,8 +136,8 @@ async fn shows(stream: &mut Incoming, delivery: &str) {
 #[tokio::test]
 async fn live_lists_share_a_connection_of_http_2_and_end_with_their_sessions() {
     let surfaces = Surfaces { dashboard: Some(DashboardSettings::default()), ..Surfaces::default() };
-    let (server, certificate) = TlsServer::start(TestServer::serving(surfaces, settings())).await;
-    let (svc, tenant) = (Svc::new(Arc::clone(&server.inner.store)), server.inner.seed.tenant);
+    let (server, certificate) = TlsServer::start(SeededServer::serving(surfaces, settings())).await;
+    let (svc, tenant) = (server.inner.svc.clone(), server.inner.tenant);
     let stream = TokioIo::new(server.connect(&certificate, b"h2").await.unwrap());
     let (mut sender, connection) = hyper::client::conn::http2::handshake(TokioExecutor::new(), stream).await.unwrap();
     tokio::spawn(connection);
@@ -185,7 +188,7 @@ async fn live_lists_share_a_connection_of_http_2_and_end_with_their_sessions() {
 
 #[tokio::test]
 async fn http_at_the_port_of_https_is_refused_in_words() {
-    let (server, _) = TlsServer::start(TestServer::new()).await;
+    let (server, _) = TlsServer::start(SeededServer::new()).await;
     let mut stream = TcpStream::connect(server.address).await.unwrap();
     stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
     let mut response = String::new();
@@ -196,7 +199,7 @@ async fn http_at_the_port_of_https_is_refused_in_words() {
 
 #[tokio::test]
 async fn a_certificate_is_replaced_while_connections_stay_open() {
-    let (server, old) = TlsServer::start(TestServer::new()).await;
+    let (server, old) = TlsServer::start(SeededServer::new()).await;
     let stream = server.connect(&old, b"http/1.1").await.unwrap();
     let new = new_certificate(&server.folder);
     server.connect(&new, b"http/1.1").await.expect_err("the certificate is not reloaded automatically");
@@ -213,7 +216,7 @@ async fn a_certificate_is_replaced_while_connections_stay_open() {
 #[tokio::test]
 async fn anonymous_clients_behind_a_proxy_are_limited_separately() {
     let limits = svc_server::Settings { rate_limit: 2, limit_rates: true, ..settings() };
-    let (server, certificate) = TlsServer::start(TestServer::with(limits, |store| store)).await;
+    let (server, certificate) = TlsServer::start(SeededServer::with(limits)).await;
     let mut statuses = Vec::new();
     for client in ["198.51.100.1", "198.51.100.1", "198.51.100.1", "198.51.100.2"] {
         let mut request = server.request(Version::HTTP_11);

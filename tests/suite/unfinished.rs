@@ -10,7 +10,7 @@ use svc_server::{DashboardSettings, OauthSettings, Settings, Surfaces};
 
 use crate::client::{Connection, ListeningServer};
 use crate::faults::Gate;
-use crate::harness::{Call, TestServer, settings};
+use crate::harness::{Call, SeededServer, settings};
 use crate::wire::with_body;
 
 const SHORT: Duration = Duration::from_millis(50);
@@ -18,7 +18,7 @@ const SHORT: Duration = Duration::from_millis(50);
 /// A balancer in front keeps its connections for a minute or longer.
 #[tokio::test]
 async fn a_connection_waits_longer_for_its_next_request_than_for_a_head() {
-    let server = ListeningServer::with(TestServer::new(), 10, |server| server.with_head_timeout(SHORT)).await;
+    let server = ListeningServer::with(SeededServer::new(), 10, |server| server.with_head_timeout(SHORT)).await;
     let ping = server.head("GET", "/api/v1/ping") + "\r\n";
     let mut kept = server.connect().await;
     for _ in 0..3 {
@@ -32,7 +32,7 @@ async fn a_connection_waits_longer_for_its_next_request_than_for_a_head() {
 
 #[tokio::test]
 async fn a_connection_over_the_limit_takes_the_place_of_the_one_that_was_idle_longest() {
-    let server = ListeningServer::with(TestServer::new(), 2, |server| server).await;
+    let server = ListeningServer::with(SeededServer::new(), 2, |server| server).await;
     let ping = server.head("GET", "/api/v1/ping") + "\r\n";
     let mut open: Vec<Connection> = Vec::new();
     for number in 0..10 {
@@ -70,8 +70,8 @@ async fn a_connection_over_the_limit_waits_while_all_requests_are_handled() {
 
 #[tokio::test]
 async fn health_checks_are_answered_whatever_others_leave_unfinished() {
-    let mut inner = TestServer::new();
-    inner.api = inner.api.for_operators();
+    let mut inner = SeededServer::new();
+    inner.server.api = inner.api.for_operators();
     let server = ListeningServer::with(inner, 4, |server| server).await;
     let mut unfinished = Vec::new();
     for number in 0..20 {
@@ -96,7 +96,7 @@ async fn unfinished_requests_take_memory_from_unfinished_requests() {
         ..Surfaces::default()
     };
     let settings = Settings { request_memory: 512 * 1024, ..settings() };
-    let server = ListeningServer::new(TestServer::serving(surfaces, settings)).await;
+    let server = ListeningServer::new(SeededServer::serving(surfaces, settings)).await;
     for path in ["/api/v1/contacts", "/oauth/token", "/oauth/revoke", "/oauth/authorize", "/dashboard/sign-in", "/mcp"]
     {
         let unfinished_head = format!("{}X: {}", server.head("POST", path), "x".repeat(15_000));
@@ -115,7 +115,7 @@ async fn unfinished_requests_take_memory_from_unfinished_requests() {
                 let body = format!("{{\"last_name\":\"{number}\"}}");
                 other.write(with_body(&server.head("POST", "/api/v1/contacts"), &body)).await;
                 let response = other.response("POST", "/api/v1/contacts").await;
-                assert_ne!(response.status, 503, "{path}: {}", response.text());
+                assert_ne!(response.status, 503, "{path}: {}", response.text);
             }
             // The oldest was given up: its connection is closed, or its request has 503.
             let status = unfinished[0].raw("POST").await.map(|response| response.status);
@@ -126,17 +126,17 @@ async fn unfinished_requests_take_memory_from_unfinished_requests() {
 
 #[tokio::test]
 async fn http_2_without_tls_is_refused_at_once() {
-    let server = ListeningServer::new(TestServer::new()).await;
+    let server = ListeningServer::new(SeededServer::new()).await;
     let mut connection = server.connect().await;
     connection.write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await;
     let response = connection.raw("GET").await.unwrap();
     let text = "This port speaks HTTP/1.1, and HTTP/2 over TLS to clients that negotiate it by ALPN.\n";
-    assert_eq!((response.status, response.text()), (400, text));
+    assert_eq!((response.status, response.text.as_str()), (400, text));
 }
 
 #[tokio::test]
 async fn a_path_with_needless_encoding_is_the_plain_path() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let (id, signer) = (server.id("contact_id"), server.key("signed"));
     let encoded = id.replacen('0', "%30", 1);
     server.expect(200, Call::absolute(Method::GET, "/api/v1/%63ontacts").key(server.key("write"))).await;
@@ -151,7 +151,7 @@ async fn a_path_with_needless_encoding_is_the_plain_path() {
 
 #[tokio::test]
 async fn a_body_in_another_charset_is_refused() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let create = || Call::post("/contacts", json!({ "email": "charset@example.com" }));
     let latin = create().header("content-type", "application/json; charset=iso-8859-1");
     assert_eq!(server.expect(415, latin).await.code(), "unsupported_media_type");

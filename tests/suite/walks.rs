@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-use crate::harness::{Call, TestServer};
+use crate::harness::{Call, SeededServer};
 
 const ROWS: usize = 60;
 
-async fn server_with_jobs() -> (Arc<TestServer>, Vec<String>) {
-    let server = TestServer::new();
+async fn server_with_jobs() -> (Arc<SeededServer>, Vec<String>) {
+    let server = SeededServer::new();
     let mut ids = vec![server.id("job_id")];
     for number in 1..ROWS {
         ids.push(server.expect(201, Call::post("/jobs", json!({ "title": format!("Job {number}") }))).await.id());
@@ -29,7 +29,7 @@ struct Writers {
 }
 
 impl Writers {
-    fn start(server: &Arc<TestServer>, ids: &[String]) -> Self {
+    fn start(server: &Arc<SeededServer>, ids: &[String]) -> Self {
         let (stop, written) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
         let task = |seed: usize| {
             let (server, ids) = (Arc::clone(server), ids.to_vec());
@@ -74,7 +74,7 @@ impl Writers {
 }
 
 /// Reads every page to the end, and waits for a concurrent write before each further page.
-async fn walk(server: &TestServer, query: &str, writers: Option<&Writers>, mut each: impl FnMut(&Value)) {
+async fn walk(server: &SeededServer, query: &str, writers: Option<&Writers>, mut each: impl FnMut(&Value)) {
     let mut cursor = String::new();
     for _ in 0..10_000 {
         let page = server.expect(200, Call::get(&format!("/jobs?{query}{cursor}"))).await.json();
@@ -170,7 +170,7 @@ async fn a_changed_row_appears_again() {
 /// Rows that are deleted during a walk are left out, and no other row is.
 #[tokio::test]
 async fn deletions_during_a_walk_skip_no_other_row() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let mut ids = Vec::new();
     for number in 0..30 {
         let body = json!({ "email": format!("p{number}@example.com") });

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use svc_core::webhooks::options;
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 
-use crate::harness::{Call, TestServer, sample};
+use crate::harness::{Call, SeededServer, sample};
 
 static CERTIFICATE: LazyLock<CertifiedKey<KeyPair>> =
     LazyLock::new(|| generate_simple_self_signed(["svc.example.com".to_owned()]).unwrap());
@@ -72,7 +72,7 @@ fn options_of(webhook: &Value) -> Value {
 
 #[tokio::test]
 async fn options_are_shown_only_where_they_are_set_and_without_secrets() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let plain = server.expect(201, Call::post("/webhooks", sample(&server, "webhooks", 1))).await;
     assert_eq!(options_of(&plain.data()), json!({}));
     let created = server.expect(201, Call::post("/webhooks", with(&all()))).await;
@@ -84,14 +84,14 @@ async fn options_are_shown_only_where_they_are_set_and_without_secrets() {
     assert_eq!(options_of(&list.json()["data"][0]), shown());
     assert_eq!(options_of(&list.json()["data"][1]), json!({}));
     for response in [&created, &read, &list] {
-        assert!(!response.text().contains("s3cret"), "{}", response.text());
-        assert!(!response.text().contains("BEGIN"), "{}", response.text());
+        assert!(!response.text.contains("s3cret"), "{}", response.text);
+        assert!(!response.text.contains("BEGIN"), "{}", response.text);
     }
-    let stored = server.store.read("test", (server.seed.tenant, created.id()), async |tx, (tenant, id)| {
+    let stored = server.store().read("test", (server.tenant, created.id()), async |tx, (tenant, id)| {
         let found: Option<WebhookSubscription> = tx.get(*tenant, id.parse().unwrap()).await?;
         Ok(found.unwrap())
     });
-    let tls = stored.await.unwrap().attempt_options(server.store.env().now()).tls.unwrap();
+    let tls = stored.await.unwrap().attempt_options(server.store().env().now()).tls.unwrap();
     let (certificate, authority) =
         (tls.client_certificate.as_ref().unwrap(), tls.certificate_authority.as_ref().unwrap());
     assert_eq!(
@@ -118,7 +118,7 @@ async fn options_are_shown_only_where_they_are_set_and_without_secrets() {
 
 #[tokio::test]
 async fn bad_options_name_the_field_and_the_reason() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let mut refused = String::new();
     for options in [
         json!({ "headers": { "X-SVC-Event": "a", "Host": "b" } }),
@@ -145,7 +145,7 @@ async fn bad_options_name_the_field_and_the_reason() {
 /// What PEM shows is checked by the rules, and the rest by the server.
 #[tokio::test]
 async fn certificates_that_cannot_be_used_are_refused() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let another = generate_simple_self_signed(["svc.example.com".to_owned()]).unwrap().signing_key.serialize_pem();
     let (certificate, key) = (CERTIFICATE.cert.pem(), CERTIFICATE.signing_key.serialize_pem());
     let pem = |label: &str, base64: &str| format!("-----BEGIN {label}-----\n{base64}\n-----END {label}-----\n");
@@ -216,7 +216,7 @@ async fn certificates_that_cannot_be_used_are_refused() {
                 "{json}"
             );
             let body: String = key.lines().nth(1).unwrap().to_owned();
-            assert!(!refused.text().contains(&body), "{json}");
+            assert!(!refused.text.contains(&body), "{json}");
         }
     }
 }
@@ -224,15 +224,15 @@ async fn certificates_that_cannot_be_used_are_refused() {
 /// A filter decides before a delivery is written.
 #[tokio::test]
 async fn an_event_that_does_not_pass_the_filter_has_no_delivery() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let webhook =
         server.expect(201, Call::post("/webhooks", with(&json!({ "filter": "data.city == \"Perth\"" })))).await.id();
     for city in ["Perth", "Sydney"] {
         let contact = json!({ "email": format!("{city}@example.com"), "city": city });
         server.expect(201, Call::post("/contacts", contact)).await;
     }
-    let tenant = server.seed.tenant;
-    let deliveries = server.store.read("test", (tenant, webhook), async |tx, (tenant, webhook)| {
+    let tenant = server.tenant;
+    let deliveries = server.store().read("test", (tenant, webhook), async |tx, (tenant, webhook)| {
         let filter = svc_core::store::DeliveryFilter { subscription_id: webhook.parse().ok(), ..Default::default() };
         Ok(tx.list_deliveries(*tenant, &filter).await?)
     });

@@ -10,13 +10,13 @@ use svc_server::program::serve::Server;
 
 use crate::client::{Connection, ListeningServer};
 use crate::faults::Gate;
-use crate::harness::{Call, TestServer, create_large_bookings, guarded, settings};
+use crate::harness::{Call, SeededServer, create_large_bookings, guarded, settings};
 
 const MIB: usize = 1024 * 1024;
 const SHORT: Duration = Duration::from_millis(50);
 
 async fn listening() -> ListeningServer {
-    ListeningServer::new(TestServer::new()).await
+    ListeningServer::new(SeededServer::new()).await
 }
 
 pub(crate) fn with_body(head: &str, body: &str) -> String {
@@ -75,7 +75,7 @@ async fn a_host_header_is_a_host_with_an_optional_port() {
             let head = format!("GET /api/v1/ping HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {key}\r\n\r\n");
             connection.write(head).await;
             let response = connection.response("GET", "/api/v1/ping").await;
-            assert_eq!(response.status, status, "{host:?}: {}", response.text());
+            assert_eq!(response.status, status, "{host:?}: {}", response.text);
             if status == 400 {
                 assert_eq!(response.json()["errors"][0]["code"], "invalid_format", "{host:?}");
             }
@@ -127,7 +127,7 @@ async fn a_transfer_encoding_other_than_chunked_is_refused() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_early_response_reaches_clients_that_are_still_sending() {
     let limits = Settings { rate_limit: 1, limit_rates: true, ..settings() };
-    let limited = ListeningServer::new(TestServer::with(limits, |store| store)).await;
+    let limited = ListeningServer::new(SeededServer::with(limits)).await;
     let server = listening().await;
     let path = "/api/v1/contacts";
     // The limit of the key is used up.
@@ -302,7 +302,7 @@ async fn expect_continue_gets_100() {
 #[tokio::test]
 async fn a_slow_head_ends_the_connection() {
     let set = |server: Server| server.with_head_timeout(SHORT).with_keep_alive(SHORT);
-    let server = ListeningServer::with(TestServer::new(), 10, set).await;
+    let server = ListeningServer::with(SeededServer::new(), 10, set).await;
     let mut silent = server.connect().await;
     let mut halfway = server.connect().await;
     halfway.write("GET /api/v1/ping HTTP/1.1\r\nHost: local").await;
@@ -320,7 +320,7 @@ async fn a_slow_head_ends_the_connection() {
 
 #[tokio::test]
 async fn a_slow_body_gets_408() {
-    let server = TestServer::with(Settings { body_timeout: SHORT, ..settings() }, |store| store);
+    let server = SeededServer::with(Settings { body_timeout: SHORT, ..settings() });
     let server = ListeningServer::new(server).await;
     let path = "/api/v1/contacts";
     let mut connection = server.connect().await;
@@ -465,7 +465,7 @@ async fn a_stopping_server_finishes_requests_and_closes_idle_connections() {
 
 #[tokio::test]
 async fn anonymous_clients_are_limited_by_their_socket_address() {
-    let server = TestServer::with(Settings { rate_limit: 2, limit_rates: true, ..settings() }, |store| store);
+    let server = SeededServer::with(Settings { rate_limit: 2, limit_rates: true, ..settings() });
     let server = ListeningServer::new(server).await;
     let mut connection = server.connect().await;
     for status in [401, 401, 429] {
@@ -482,7 +482,7 @@ async fn anonymous_clients_are_limited_by_their_socket_address() {
 /// connection.
 #[tokio::test]
 async fn a_client_that_reads_no_response_is_disconnected() {
-    let server = ListeningServer::with(TestServer::new(), 10, |server| server.with_write_timeout(SHORT)).await;
+    let server = ListeningServer::with(SeededServer::new(), 10, |server| server.with_write_timeout(SHORT)).await;
     let mut connection = server.connect().await;
     let request = server.head("GET", "/api/v1/openapi.json") + "\r\n";
     guarded(async { while connection.try_write(&request).await {} }).await;
@@ -494,7 +494,7 @@ async fn a_client_that_reads_no_response_is_disconnected() {
 #[tokio::test]
 async fn clients_that_read_get_the_memory_of_clients_that_do_not() {
     let settings = Settings { response_memory: 16 * MIB, ..settings() };
-    let server = ListeningServer::new(TestServer::with(settings, |store| store)).await;
+    let server = ListeningServer::new(SeededServer::with(settings)).await;
     create_large_bookings(&server.inner, 20).await;
     let list = "/api/v1/bookings?limit=20";
     let request = server.head("GET", list) + "\r\n";
@@ -518,7 +518,7 @@ async fn clients_that_read_get_the_memory_of_clients_that_do_not() {
 /// The memory that is reserved for a record is 64 KiB, as a page may need more than twice its length while it is made.
 #[tokio::test]
 async fn the_largest_record_has_26_kb() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     create_large_bookings(&server, 1).await;
     let page = server.expect(200, Call::get("/bookings?limit=1")).await;
     assert!((25_000..27_000).contains(&page.body.len()), "{}", page.body.len());

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use svc_core::accounts::keys::{self, KeyCreate};
-use svc_postgres_server::Server;
+use svc_test_support::postgres::Server;
 use uuid::Uuid;
 
 use crate::error::Result;
@@ -60,11 +60,11 @@ pub(crate) struct Database {
 impl Database {
     /// Creates the database. Returns `None` if PostgreSQL or pgbench is not installed.
     pub(crate) fn create(tenants: u32, contacts: u32) -> Result<Option<Self>> {
-        let Some(programs) = svc_postgres_server::programs() else { return Ok(None) };
+        let Some(programs) = svc_test_support::postgres::programs() else { return Ok(None) };
         if ["pgbench", "psql"].iter().any(|program| !programs.join(program).exists()) {
             return Ok(None);
         }
-        let Some(server) = svc_postgres_server::another() else { return Ok(None) };
+        let Some(server) = svc_test_support::postgres::another() else { return Ok(None) };
         let url = server.database();
         let mut database = Self { server, programs, url, tenants: Vec::new().into() };
         for (name, value) in SETTINGS {

@@ -24,7 +24,7 @@ const EVENTS: u32 = 1_000;
 pub(super) async fn run(backlog: u32) -> Result<()> {
     let folder = tempfile::tempdir()?;
     measure("SQLite", open(&folder.path().join("svc.db"))?, backlog).await?;
-    let Some(server) = svc_postgres_server::server() else { return Ok(()) };
+    let Some(server) = svc_test_support::postgres::server() else { return Ok(()) };
     let options = Options { secret_key: Some(SecretKey::new([7; 32])), ..Options::default() };
     measure("PostgreSQL", Svc::new(svc_store::open_with(&server.database(), Env::system(), options).await?), backlog)
         .await

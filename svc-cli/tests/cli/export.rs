@@ -176,7 +176,7 @@ fn with_all_records(session: &Session) -> String {
 fn all_records_of_an_account_move_to_another_database() {
     let here = Session::new();
     let account = with_all_records(&here);
-    let server = svc_postgres_server::server();
+    let server = svc_test_support::postgres::server();
     let postgres = server.as_ref().map(|server| server.database());
     let key = "01".repeat(32);
     let run = |session: &Session, url: &str, args: &[&str]| {

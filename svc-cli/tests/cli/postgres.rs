@@ -23,5 +23,5 @@ const SELECTED: [&str; 14] = [
 #[test]
 #[ignore = "a run once more, which .ci/release runs"]
 fn transcripts_are_the_same_on_a_server_with_postgresql_once_more() {
-    svc_postgres_server::run_tests_on("postgres", &SELECTED, 70);
+    svc_test_support::postgres::run_tests_on("postgres", &SELECTED, 70);
 }

@@ -10,9 +10,9 @@ use svc_core::accounts::keys::Scope;
 use svc_core::accounts::platform_keys::{self, Area, PlatformKeyCreate, PlatformScope};
 use svc_core::env::Env;
 use svc_core::values::HostPolicy;
-use svc_postgres_server::TEST_DATABASE;
 use svc_server::program::serve::Server;
 use svc_server::{Builder, Settings};
+use svc_test_support::postgres::TEST_DATABASE;
 use tokio::sync::oneshot;
 
 use crate::harness::{Backend, SECRET_KEY, open, sqlite_url};
@@ -49,8 +49,8 @@ pub(crate) struct Options {
 impl Default for OnServer {
     fn default() -> Self {
         let server = std::env::var(TEST_DATABASE).is_ok_and(|choice| choice == "postgres");
-        let server = server.then(svc_postgres_server::quick_server).flatten();
-        Self { postgres: server.map(svc_postgres_server::Server::database), server: OnceLock::new() }
+        let server = server.then(svc_test_support::postgres::quick_server).flatten();
+        Self { postgres: server.map(svc_test_support::postgres::Server::database), server: OnceLock::new() }
     }
 }
 

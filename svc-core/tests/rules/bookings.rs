@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use svc_core::resources::bookings::{Booking, BookingStatus};
 use svc_core::resources::contacts::ContactId;
 
-use super::{Fixture, json_of, refusal, time};
+use super::{Rules, json_of, refusal, time};
 
 fn body(contact: ContactId, start: &str, end: Option<&str>) -> Value {
     json!({ "contact_id": contact, "service_name": "Haircut", "start_time": start, "end_time": end })
@@ -12,7 +12,7 @@ fn body(contact: ContactId, start: &str, end: Option<&str>) -> Value {
 
 #[test]
 fn a_booking_lasts_an_hour_by_default() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let contact = fixture.contact();
     for (start, end, want) in [
         ("2026-03-14T15:00:00Z", None, "2026-03-14T16:00:00.000000Z"),
@@ -31,7 +31,7 @@ fn a_booking_lasts_an_hour_by_default() {
 
 #[test]
 fn a_new_booking_has_every_field() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let contact = fixture.contact();
     let booking: Booking = fixture.create(body(contact, "2026-03-14T15:00:00Z", None)).unwrap();
     let now = "2026-03-14T15:09:26.535899Z";
@@ -47,7 +47,7 @@ fn a_new_booking_has_every_field() {
 
 #[test]
 fn a_booking_must_end_after_its_start() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let contact = fixture.contact();
     for (start, end, want) in [
         ("2026-03-14T15:00:00Z", Some("2026-03-14T15:00:00Z"), "end_time out_of_range"),
@@ -61,7 +61,7 @@ fn a_booking_must_end_after_its_start() {
 
 #[test]
 fn a_change_is_validated_against_the_merged_booking() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let contact = fixture.contact();
     let booking: Booking = fixture.create(body(contact, "2026-03-14T15:00:00Z", None)).unwrap();
     fixture.new_events();
@@ -84,7 +84,7 @@ fn a_change_is_validated_against_the_merged_booking() {
 
 #[test]
 fn every_change_of_status_is_allowed() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let contact = fixture.contact();
     for from in BookingStatus::ALL.iter().copied() {
         for to in BookingStatus::ALL.iter().copied() {
@@ -105,7 +105,7 @@ fn every_change_of_status_is_allowed() {
 
 #[test]
 fn cancelling_a_cancelled_booking_fires_no_event() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let contact = fixture.contact();
     let booking: Booking = fixture.create(body(contact, "2026-03-14T15:00:00Z", None)).unwrap();
     fixture.update::<Booking>(booking.id, json!({ "status": "cancelled" })).unwrap();

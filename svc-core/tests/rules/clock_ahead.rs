@@ -14,11 +14,11 @@ use svc_core::resources::quotes::{self, Quote};
 use svc_core::values::{TenantId, Timestamp};
 use uuid::Uuid;
 
-use super::{Fixture, START, time};
+use super::{Rules, START, time};
 
 const AHEAD: &str = "2031-01-01T00:00:00Z";
 
-impl Fixture {
+impl Rules {
     /// Writes once under a clock that is years ahead, and sets the clock right.
     fn after_a_write_in_the_future() -> (Self, Contact) {
         let fixture = Self::new();
@@ -41,7 +41,7 @@ impl Fixture {
 
 #[test]
 fn dates_and_expiries_follow_the_wall_clock() {
-    let (fixture, _) = Fixture::after_a_write_in_the_future();
+    let (fixture, _) = Rules::after_a_write_in_the_future();
     let (tenant, now) = (fixture.tenant, time(START));
     let contact = fixture.contact();
 
@@ -80,7 +80,7 @@ fn dates_and_expiries_follow_the_wall_clock() {
 
 #[test]
 fn a_clock_that_left_no_record_ahead_is_set_back_to_now() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let contact: Contact = fixture.create(json!({ "email": "ada@example.com" })).unwrap();
     assert_eq!(fixture.repair(), None, "a microsecond is no reason to repair anything");
     fixture.clock.set(time(AHEAD));
@@ -105,7 +105,7 @@ fn a_clock_that_left_no_record_ahead_is_set_back_to_now() {
 /// A client that has seen the latest change asks for changes since then. Whatever comes later must have a later time.
 #[test]
 fn a_clock_is_not_set_back_before_what_was_written() {
-    let (fixture, contact) = Fixture::after_a_write_in_the_future();
+    let (fixture, contact) = Rules::after_a_write_in_the_future();
     let written = contact.updated_at;
     for _ in 0..3 {
         fixture.advance_clock();
@@ -121,7 +121,7 @@ fn a_clock_is_not_set_back_before_what_was_written() {
 
 #[test]
 fn an_unknown_tenant_has_no_clock_to_repair() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let unknown = TenantId(Uuid::nil());
     let repaired = fixture.write(unknown, async |tx, &unknown| clocks::repair(tx, unknown).await);
     assert_eq!(repaired, Err(Error::NotFound));

@@ -6,11 +6,11 @@ use svc_core::error::Error;
 use svc_core::resources::bookings::Booking;
 use svc_core::resources::contacts::Contact;
 
-use super::{Fixture, json_of, refusal, time};
+use super::{Rules, json_of, refusal, time};
 
 #[test]
 fn a_new_contact_has_the_fields_that_were_sent() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let body = json!({ "email": "Ada@Example.com", "first_name": " Ada ", "city": "", "phone": null });
     let contact: Contact = fixture.create(body).unwrap();
     let now = "2026-03-14T15:09:26.535898Z";
@@ -26,7 +26,7 @@ fn a_new_contact_has_the_fields_that_were_sent() {
 
 #[test]
 fn an_email_belongs_to_one_live_contact() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let ada: Contact = fixture.create(json!({ "email": "ada@example.com" })).unwrap();
     let bob: Contact = fixture.create(json!({ "email": "bob@example.com" })).unwrap();
     let taken = Error::EmailTaken { existing_id: ada.id.uuid() };
@@ -45,7 +45,7 @@ fn an_email_belongs_to_one_live_contact() {
 
 #[test]
 fn a_tenant_can_allow_duplicate_emails() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let tenant = fixture.tenant.0;
     fixture
         .write(tenant, async |tx, &tenant| {
@@ -59,7 +59,7 @@ fn a_tenant_can_allow_duplicate_emails() {
 
 #[test]
 fn a_change_without_effect_writes_nothing() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let contact: Contact = fixture.create(json!({ "email": "ada@example.com", "city": "Perth" })).unwrap();
     fixture.new_events();
     for body in [
@@ -83,7 +83,7 @@ fn a_change_without_effect_writes_nothing() {
 
 #[test]
 fn a_deleted_contact_is_not_found_and_stays_referenced() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let contact = fixture.contact();
     let body = json!({ "contact_id": contact, "service_name": "x", "start_time": "2026-03-14T15:00:00Z" });
     let booking: Booking = fixture.create(body.clone()).unwrap();

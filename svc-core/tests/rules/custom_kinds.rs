@@ -1,15 +1,13 @@
 //! Event kinds that the application registers.
 
 use serde_json::{Value, json};
-use svc_core::accounts::tenants::TenantCreate;
-use svc_core::env::{Env, ManualClock, SeededEntropy};
 use svc_core::error::{Error, FieldCode, Issue};
 use svc_core::input::Input as _;
 use svc_core::values::{EventKind, EventKinds, EventSet, KindName};
 use svc_core::webhooks::events;
 use svc_core::webhooks::subscriptions::{self, WebhookCreate, WebhookSubscription};
 
-use super::{Fixture, START, refusal, time};
+use super::{Rules, START, account, refusal};
 
 fn shipped() -> EventKind {
     EventKind::Custom(KindName::from_text("order.shipped").unwrap())
@@ -26,14 +24,11 @@ fn kinds() -> EventKinds {
     kinds
 }
 
-fn fixture() -> Fixture {
-    let clock = ManualClock::at(time(START));
-    let mut env = Env::new(clock.clone(), SeededEntropy::new(1));
-    env.event_kinds = kinds();
-    Fixture::with_env(TenantCreate::named("Harbour Plumbing"), env, clock)
+fn fixture() -> Rules {
+    Rules::with(account(), START, |env| env.event_kinds = kinds())
 }
 
-fn emit(fixture: &Fixture, kind: EventKind, data: Value) -> Result<usize, Error> {
+fn emit(fixture: &Rules, kind: EventKind, data: Value) -> Result<usize, Error> {
     let tenant = fixture.tenant;
     fixture.write((tenant, kind, data), async |tx, (tenant, kind, data)| {
         Ok(events::record_external(tx, *tenant, *kind, data).await?.1.len())
@@ -85,7 +80,7 @@ fn a_subscription_takes_registered_kinds() {
     let both = "url invalid_format, events invalid_enum";
     assert_eq!(refusal(fixture.create::<WebhookSubscription>(lost.clone())), both);
     assert_eq!(refusal(fixture.update::<WebhookSubscription>(subscription.id, lost)), both);
-    assert_eq!(refusal(Fixture::new().create::<WebhookSubscription>(body)), "events invalid_enum");
+    assert_eq!(refusal(Rules::new().create::<WebhookSubscription>(body)), "events invalid_enum");
 }
 
 #[test]

@@ -9,14 +9,9 @@ use svc_core::webhooks::events::{self, Event, EventId};
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 use uuid::Uuid;
 
-use super::{Fixture, refusal};
+use super::{Rules, refusal};
 
-fn record(
-    fixture: &Fixture,
-    tenant: TenantId,
-    kind: EventKind,
-    data: &Value,
-) -> Result<(EventId, Vec<Delivery>), Error> {
+fn record(fixture: &Rules, tenant: TenantId, kind: EventKind, data: &Value) -> Result<(EventId, Vec<Delivery>), Error> {
     let data = data.clone();
     fixture.write((tenant, kind, data), async |tx, (tenant, kind, data)| {
         let (Event { id, .. }, deliveries) = events::record_external(tx, *tenant, *kind, data).await?;
@@ -26,7 +21,7 @@ fn record(
 
 #[test]
 fn the_event_is_delivered_to_matching_subscriptions() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let body = json!({ "url": "https://example.com", "events": ["stay.created", "cohort.sessions_generated"] });
     let hook: WebhookSubscription = fixture.create(body).unwrap();
     for (kind, data, expected) in [
@@ -44,7 +39,7 @@ fn the_event_is_delivered_to_matching_subscriptions() {
 
 #[test]
 fn the_object_of_an_event_must_have_an_id() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     for (data, want) in [
         (json!([]), "data invalid_type"),
         (json!("stay-1"), "data invalid_type"),
@@ -62,7 +57,7 @@ fn the_object_of_an_event_must_have_an_id() {
 
 #[test]
 fn only_events_of_stays_and_cohorts_are_accepted() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let external: Vec<&str> =
         EventKind::BUILT_IN.iter().filter(|kind| kind.is_external()).map(|kind| kind.as_str()).collect();
     let want = "stay.created stay.confirmed stay.checked_in stay.checked_out stay.cancelled stay.no_show \

@@ -21,9 +21,9 @@ use svc_core::values::TenantId;
 use svc_core::webhooks::deliveries::DeliveryWakeup;
 
 use super::imports::{PLAIN, restored};
-use super::{Fixture, START, time};
+use super::{Rules, START, time};
 
-impl Fixture {
+impl Rules {
     fn index(&self) {
         let tenant = self.tenant;
         while !self.write(tenant, async |tx, &tenant| find::index(tx, tenant).await).unwrap() {}
@@ -39,7 +39,7 @@ impl Fixture {
 
 #[test]
 fn a_record_that_is_put_back_with_an_old_time_is_found() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     fixture.index();
     let at = "2020-01-01T00:00:00Z";
     let row = |city: &str| restored("contacts", at, json!({ "email": "ada@example.com", "city": city }));
@@ -55,7 +55,7 @@ fn a_record_that_is_put_back_with_an_old_time_is_found() {
 
 #[test]
 fn what_is_written_after_a_clock_was_repaired_is_found() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let contact: Contact = fixture.create(json!({ "email": "ada@example.com" })).unwrap();
     fixture.clock.set(time("2026-03-15T15:00:00Z"));
     // An update that changes nothing takes the clock along, and the index follows the clock.
@@ -72,7 +72,7 @@ fn what_is_written_after_a_clock_was_repaired_is_found() {
 
 #[test]
 fn the_beginning_of_an_id_is_found_however_many_are_newer_while_the_clock_is_ahead() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     fixture.clock.set(time("2026-03-15T15:00:00Z"));
     let contact: Contact = fixture.create(json!({ "email": "ada@example.com" })).unwrap();
     fixture.clock.set(time(START));

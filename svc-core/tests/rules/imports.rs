@@ -17,12 +17,12 @@ use svc_core::resources::invoices::{Invoice, InvoiceStatus};
 use svc_core::resources::{Filter as _, crud};
 use uuid::Uuid;
 
-use super::{Fixture, json_of, refusal, time};
+use super::{Rules, json_of, refusal, time};
 
 pub(super) const PLAIN: ImportOptions = ImportOptions { events: true, update: false };
 const UPDATE: ImportOptions = ImportOptions { events: true, update: true };
 
-impl Fixture {
+impl Rules {
     pub(super) fn put<R: Import>(&self, row: Value, before: u32, options: ImportOptions) -> Result<Imported, Error> {
         let tenant = self.tenant;
         self.write((tenant, row, before, options), async |tx, (tenant, row, before, options)| {
@@ -63,7 +63,7 @@ fn differs(result: Result<Imported, Error>) -> Vec<&'static str> {
 
 #[test]
 fn a_contact_is_matched_by_its_email() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let ada = json!({ "email": "Ada@example.com", "first_name": " Ada ", "city": null });
     assert_eq!(fixture.contact_row(ada.clone()), Ok(Imported::Added));
     assert_eq!(fixture.new_kinds(), "contact.created");
@@ -112,7 +112,7 @@ fn a_contact_is_matched_by_its_email() {
 
 #[test]
 fn an_imported_id_keeps_its_time() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let at = time("2024-05-06T07:08:09.000001Z");
     let id = Uuid::from_u128(first_id_at(at).as_u128() | 7);
     let row = json!({ "id": id, "email": "ada@example.com", "created_at": at, "updated_at": "2025-01-01T00:00:00Z" });
@@ -144,7 +144,7 @@ fn an_imported_id_keeps_its_time() {
 
 #[test]
 fn a_contact_without_email_is_matched_by_its_fields() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let bob = json!({ "first_name": "Bob", "phone": "0400 000 000" });
     assert_eq!(fixture.contact_row(bob.clone()), Ok(Imported::Added));
     assert_eq!(fixture.contact_row(bob.clone()), Ok(Imported::Unchanged));
@@ -169,7 +169,7 @@ fn a_contact_without_email_is_matched_by_its_fields() {
 
 #[test]
 fn many_contacts_of_the_same_second_are_ordered() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let row = |n: u32| json!({ "first_name": format!("Row {n}"), "created_at": "2024-05-06T00:00:00Z" });
     for _ in 0..2 {
         for n in 0..300 {
@@ -189,7 +189,7 @@ fn many_contacts_of_the_same_second_are_ordered() {
 
 #[test]
 fn contacts_are_matched_by_their_fields_where_emails_may_repeat() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let tenant = fixture.tenant;
     fixture
         .write(tenant, async |tx, &tenant| {
@@ -204,7 +204,7 @@ fn contacts_are_matched_by_their_fields_where_emails_may_repeat() {
 
 #[test]
 fn an_invoice_is_matched_by_its_number() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let contact = fixture.contact();
     let row = json!({
         "invoice_number": "INV-0041", "contact_id": contact, "status": "sent", "total": 99.95, "currency": "AUD",
@@ -235,7 +235,7 @@ fn an_invoice_is_matched_by_its_number() {
 
 #[test]
 fn an_invoice_without_a_number_gets_one_once() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let row = |total: Value| json!({ "total": total, "issue_date": null });
     assert_eq!(fixture.invoice_row(row(json!(5))), Ok(Imported::Added));
     assert_eq!(fixture.invoice_row(row(json!(5))), Ok(Imported::Unchanged));
@@ -246,7 +246,7 @@ fn an_invoice_without_a_number_gets_one_once() {
 
 #[test]
 fn the_amount_paid_must_agree_with_the_status() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let paid_at = "2026-01-05T00:00:00Z";
     for (number, (row, want)) in [
         (json!({ "status": "paid", "paid_at": paid_at }), Ok("100")),
@@ -294,7 +294,7 @@ fn the_amount_paid_must_agree_with_the_status() {
 
 #[test]
 fn an_id_and_a_number_must_name_the_same_invoice() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let [a, b] = ["2024-01-01T00:00:00Z", "2024-01-02T00:00:00Z"].map(|at| first_id_at(time(at)));
     let row = |id: Uuid, number: &str| fixture.invoice_row(json!({ "id": id, "invoice_number": number, "total": 5 }));
     assert_eq!(row(a, "A"), Ok(Imported::Added));
@@ -317,7 +317,7 @@ pub(super) fn restored(kind: &str, at: &str, fields: Value) -> Value {
 
 #[test]
 fn records_of_an_account_are_restored_in_the_order_of_their_changes() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let put = |row: Value| fixture.put::<AccountRecord>(row, 0, PLAIN);
     let contact = first_id_at(time("2020-01-01T00:00:00Z"));
     let mut ada = restored("contacts", "2020-01-01T00:00:00Z", json!({ "email": "ada@example.com" }));
@@ -347,7 +347,7 @@ fn records_of_an_account_are_restored_in_the_order_of_their_changes() {
 
 #[test]
 fn restored_records_keep_the_rules() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let at = "2020-01-01T00:00:00Z";
     for (kind, fields, expected) in [
         ("people", json!({}), "kind invalid_enum"),
@@ -381,7 +381,7 @@ fn restored_records_keep_the_rules() {
 /// The report of a batch is stored, so a row with many failing fields must not make it many times as long as the request.
 #[test]
 fn the_report_names_the_first_ten_failing_fields_of_a_row() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let fields: serde_json::Map<String, Value> = (0..50).map(|number| (format!("f{number:02}"), json!(1))).collect();
     let row = svc_core::platform::ImportedRow::from(fixture.contact_row(Value::Object(fields)));
     let problem = row.problem.unwrap();
@@ -392,7 +392,7 @@ fn the_report_names_the_first_ten_failing_fields_of_a_row() {
 /// Rows of 2,000 bytes make a report of at most as many.
 #[test]
 fn the_report_of_a_row_is_no_longer_than_a_long_row() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     for (fields, length) in [(10, 190), (2, 950), (1, 1_900), (100, 18), (300, 5)] {
         let name = |number: usize| (format!("{number:x>length$}"), json!(1));
         let row = fixture.contact_row(Value::Object((0..fields).map(name).collect()));

@@ -13,9 +13,9 @@ use svc_core::values::{Currency, Date, Decimal, Id};
 
 use super::imports::PLAIN;
 use super::invoices::{PAY, SEND, VIEW, VOID};
-use super::{Fixture, refusal, time};
+use super::{Rules, refusal, time};
 
-impl Fixture {
+impl Rules {
     fn refund(&self, id: InvoiceId, amount: Option<&str>) -> Result<Invoice, Error> {
         let (tenant, amount) = (self.tenant, amount.map(|amount| Decimal::parse(amount).unwrap()));
         self.write((tenant, id, amount), async |tx, &(tenant, id, amount)| {
@@ -48,7 +48,7 @@ impl Fixture {
 
 #[test]
 fn a_paid_invoice_can_be_refunded_in_parts_or_in_full() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let paid = fixture.invoice_in(InvoiceStatus::Paid);
     fixture.new_events();
     let part = fixture.refund(paid.id, Some("30.5")).unwrap();
@@ -83,7 +83,7 @@ fn a_paid_invoice_can_be_refunded_in_parts_or_in_full() {
 
 #[test]
 fn a_partial_payment_can_be_refunded() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let partial = fixture.invoice_in(InvoiceStatus::Partial);
     assert_eq!(fixture.refund(partial.id, Some("10")).unwrap().status, InvoiceStatus::Partial);
     assert_eq!(fixture.pay(partial.id, "80.01").map_err(|error| error.code()), Err("validation_failed"));
@@ -103,14 +103,14 @@ fn a_partial_payment_can_be_refunded() {
 fn an_unpaid_invoice_cannot_be_refunded() {
     use InvoiceStatus::{Cancelled, Draft, Overdue, Sent, Viewed};
     for status in [Draft, Sent, Viewed, Overdue, Cancelled] {
-        let fixture = Fixture::new();
+        let fixture = Rules::new();
         let before = fixture.invoice_in(status);
         fixture.new_events();
         let text = format!("INV-0001 is {status} and holds no payment; it cannot be refunded.");
         assert_eq!(fixture.refund(before.id, None), Err(Error::NotAllowed(text)));
         assert_eq!((fixture.get(before.id), fixture.new_kinds()), (Ok(before), String::new()));
     }
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let free = fixture.invoice(json!({ "total": 0 })).unwrap().id;
     fixture.step(PAY, free).unwrap();
     assert_eq!(refusal(fixture.refund(free, None)), "not_allowed");
@@ -119,7 +119,7 @@ fn an_unpaid_invoice_cannot_be_refunded() {
 
 #[test]
 fn a_correction_changes_the_given_fields_only() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let contact = fixture.contact();
     let draft = fixture.invoice(json!({ "total": 100 })).unwrap();
     fixture.new_events();
@@ -156,7 +156,7 @@ fn a_correction_changes_the_given_fields_only() {
 
 #[test]
 fn a_currency_that_has_ended_stays_on_its_records_and_is_on_no_new_ones() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let kuna = Currency::from_stored("HRK").unwrap();
     let draft = Invoice { currency: kuna, ..fixture.invoice(json!({ "total": 100 })).unwrap() };
     fixture.replace(draft.clone());
@@ -191,7 +191,7 @@ fn a_currency_that_has_ended_stays_on_its_records_and_is_on_no_new_ones() {
 
 #[test]
 fn the_currency_can_be_changed_for_unpaid_drafts_only() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let draft = fixture.invoice(json!({ "total": 99.95 })).unwrap();
     assert_eq!(refusal(fixture.correct(draft.id, json!({ "currency": "JPY" }))), "total out_of_range", "no cents");
     let dinars = fixture.correct(draft.id, json!({ "currency": "KWD" })).unwrap();
@@ -199,7 +199,7 @@ fn the_currency_can_be_changed_for_unpaid_drafts_only() {
 
     use InvoiceStatus::{Overdue, Partial, Sent, Viewed};
     for status in [Sent, Viewed, Partial, Overdue] {
-        let fixture = Fixture::new();
+        let fixture = Rules::new();
         let id = fixture.invoice_in(status).id;
         let text = format!("INV-0001 is {status}; it cannot be given another currency.");
         assert_eq!(fixture.correct(id, json!({ "currency": "NZD" })), Err(Error::NotAllowed(text)));
@@ -207,7 +207,7 @@ fn the_currency_can_be_changed_for_unpaid_drafts_only() {
         assert_eq!(same.total.to_string(), "101", "the present currency is not a change");
     }
     for status in [InvoiceStatus::Paid, InvoiceStatus::Cancelled] {
-        let fixture = Fixture::new();
+        let fixture = Rules::new();
         let id = fixture.invoice_in(status).id;
         let text = format!("INV-0001 is {status}; it cannot be updated.");
         assert_eq!(fixture.correct(id, json!({ "due_date": "2099-01-01" })), Err(Error::NotAllowed(text)));
@@ -216,7 +216,7 @@ fn the_currency_can_be_changed_for_unpaid_drafts_only() {
 
 #[test]
 fn the_total_cannot_be_less_than_the_amount_paid() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let id = fixture.invoice_in(InvoiceStatus::Partial).id;
     fixture.new_events();
     let refused = fixture.correct(id, json!({ "total": 29.99 }));
@@ -231,7 +231,7 @@ fn the_total_cannot_be_less_than_the_amount_paid() {
 #[test]
 fn an_invoice_due_before_today_becomes_overdue() {
     // In Sydney it is 2026-03-15.
-    let fixture = Fixture::in_zone("Australia/Sydney", "AUD");
+    let fixture = Rules::in_zone("Australia/Sydney", "AUD");
     let due = |due: &str| fixture.invoice(json!({ "total": 100, "due_date": due })).unwrap().id;
     let ids: Vec<_> =
         ["2026-03-14", "2026-03-14", "2026-03-14", "2026-03-15", "2026-03-14", "2026-03-14"].map(due).into();
@@ -270,7 +270,7 @@ fn an_invoice_due_before_today_becomes_overdue() {
 
 #[test]
 fn many_invoices_become_overdue_in_batches() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     for day in 0..OVERDUE_STEP + 50 {
         let due = if day % 2 == 0 { "2026-03-01" } else { "2026-04-01" };
         let id = fixture.invoice(json!({ "total": 1, "due_date": due })).unwrap().id;

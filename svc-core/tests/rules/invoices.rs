@@ -9,7 +9,7 @@ use svc_core::resources::invoices::{self, Invoice, InvoiceCreate, InvoiceId, Inv
 use svc_core::store::Tx;
 use svc_core::values::{Decimal, Id, TenantId};
 
-use super::{Fixture, json_of, refusal, time};
+use super::{Rules, json_of, refusal, time};
 
 pub(crate) type Step = for<'t> fn(&'t mut dyn Tx, TenantId, InvoiceId) -> BoxFuture<'t, Result<Invoice, Error>>;
 
@@ -19,7 +19,7 @@ pub(crate) const VOID: Step = |tx, tenant, id| Box::pin(invoices::void(tx, tenan
 pub(crate) const RESEND: Step = |tx, tenant, id| Box::pin(invoices::resend(tx, tenant, id));
 pub(crate) const PAY: Step = |tx, tenant, id| Box::pin(invoices::pay(tx, tenant, id, None));
 
-impl Fixture {
+impl Rules {
     pub(crate) fn invoice(&self, body: Value) -> Result<Invoice, Error> {
         let tenant = self.tenant;
         self.write((body, tenant), async |tx, (body, tenant)| {
@@ -57,7 +57,7 @@ impl Fixture {
 
 #[test]
 fn a_new_invoice_is_a_draft_issued_today() {
-    let fixture = Fixture::in_zone("Australia/Sydney", "JPY");
+    let fixture = Rules::in_zone("Australia/Sydney", "JPY");
     let contact = fixture.contact();
     let invoice = fixture.invoice(json!({ "contact_id": contact, "total": 5, "due_date": "2026-04-01" })).unwrap();
     let now = "2026-03-14T15:09:26.535899Z";
@@ -99,7 +99,7 @@ fn every_step_is_allowed_or_refused_in_every_status() {
         (Cancelled, [None; 5]),
     ] {
         for ((step, word, events), after) in steps.into_iter().zip(after) {
-            let fixture = Fixture::new();
+            let fixture = Rules::new();
             let before = fixture.invoice_in(from);
             assert_eq!(before.status, from);
             fixture.new_events();
@@ -125,7 +125,7 @@ fn every_step_is_allowed_or_refused_in_every_status() {
 
 #[test]
 fn an_unknown_invoice_is_not_found() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     for step in [SEND, VIEW, VOID, RESEND, PAY] {
         assert_eq!(fixture.step(step, Id::nil()), Err(Error::NotFound));
     }
@@ -133,7 +133,7 @@ fn an_unknown_invoice_is_not_found() {
 
 #[test]
 fn an_invoice_can_be_paid_in_parts() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let id = fixture.invoice(json!({ "total": 100 })).unwrap().id;
     fixture.step(SEND, id).unwrap();
     fixture.new_events();
@@ -174,7 +174,7 @@ fn an_invoice_can_be_paid_in_parts() {
 
 #[test]
 fn a_payment_of_the_exact_rest_completes_an_invoice() {
-    let fixture = Fixture::in_zone("UTC", "KWD");
+    let fixture = Rules::in_zone("UTC", "KWD");
     let id = fixture.invoice(json!({ "total": 0.005 })).unwrap().id;
     assert_eq!(fixture.pay(id, "0.002").unwrap().status, InvoiceStatus::Partial);
     let paid = fixture.pay(id, "0.003").unwrap();
@@ -183,7 +183,7 @@ fn a_payment_of_the_exact_rest_completes_an_invoice() {
 
 #[test]
 fn an_invoice_of_zero_can_be_paid() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let id = fixture.invoice(json!({ "total": 0 })).unwrap().id;
     assert_eq!(refusal(fixture.pay(id, "0.01")), "amount out_of_range");
     assert_eq!(fixture.step(PAY, id).unwrap().status, InvoiceStatus::Paid);

@@ -4,11 +4,11 @@ use serde_json::json;
 use svc_core::resources::contacts::Contact;
 use svc_core::resources::jobs::{Job, JobStatus};
 
-use super::{Fixture, json_of, refusal, time};
+use super::{Rules, json_of, refusal, time};
 
 #[test]
 fn a_new_job_has_every_field() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let job: Job = fixture.create(json!({ "title": " Pump ", "estimated_total": 12.5, "priority": "" })).unwrap();
     let now = "2026-03-14T15:09:26.535898Z";
     assert_eq!(
@@ -27,7 +27,7 @@ fn a_new_job_has_every_field() {
 
 #[test]
 fn the_customer_is_copied_when_the_job_is_created() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     for (number, (first, last, company, want)) in [
         (Some("Ada"), Some("Lovelace"), Some("Engines"), Some("Ada Lovelace")),
         (Some("Ada"), None, Some("Engines"), Some("Ada")),
@@ -57,7 +57,7 @@ fn the_customer_is_copied_when_the_job_is_created() {
 
 #[test]
 fn start_and_end_are_recorded_the_first_time() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let job: Job = fixture.create(json!({ "title": "x" })).unwrap();
     let mut stamps = (None, None);
     for (status, at) in [
@@ -96,7 +96,7 @@ fn a_job_can_be_created_in_any_status() {
         ("invoiced", "job.created", false, false),
         ("cancelled", "job.created", false, false),
     ] {
-        let fixture = Fixture::new();
+        let fixture = Rules::new();
         let job: Job = fixture.create(json!({ "title": "x", "status": status })).unwrap();
         assert_eq!(job.status.as_str(), status);
         assert_eq!(job.actual_start, started.then_some(job.created_at), "{status}");
@@ -112,7 +112,7 @@ fn a_job_can_be_created_in_any_status() {
 
 #[test]
 fn every_change_of_status_is_allowed() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     for from in JobStatus::ALL.iter().copied() {
         for to in JobStatus::ALL.iter().copied() {
             let job: Job = fixture.create(json!({ "title": "x", "status": from })).unwrap();
@@ -132,7 +132,7 @@ fn every_change_of_status_is_allowed() {
 
 #[test]
 fn completing_a_completed_job_fires_no_event() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     for status in ["scheduled", "completed"] {
         let job: Job = fixture.create(json!({ "title": "x", "status": status })).unwrap();
         fixture.new_events();
@@ -143,7 +143,7 @@ fn completing_a_completed_job_fires_no_event() {
 
 #[test]
 fn a_schedule_must_not_end_before_its_start() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let (early, late) = ("2026-04-01T08:00:00Z", "2026-04-01T09:00:00Z");
     let schedule = |start: Option<&str>, end: Option<&str>| {
         fixture.create::<Job>(json!({ "title": "x", "scheduled_start": start, "scheduled_end": end }))
@@ -164,7 +164,7 @@ fn a_schedule_must_not_end_before_its_start() {
 
 #[test]
 fn totals_have_at_most_two_decimals() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let job: Job = fixture.create(json!({ "title": "x", "estimated_total": 0 })).unwrap();
     assert_eq!(job.estimated_total.unwrap().to_string(), "0");
     for (body, want) in [

@@ -10,12 +10,12 @@ use svc_core::error::Error;
 use svc_core::values::{Id, TenantId, Timestamp};
 use uuid::Uuid;
 
-use super::{Fixture, json_of, time};
+use super::{Rules, json_of, time};
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
 const PLAIN: KeyCreate = KeyCreate { name: None, write: true, expires_in: None, signed: false };
 
-impl Fixture {
+impl Rules {
     fn key(&self, input: KeyCreate) -> NewKey {
         let tenant = self.tenant;
         self.write((tenant, input), async |tx, (tenant, input)| keys::create(tx, *tenant, input.clone()).await).unwrap()
@@ -49,7 +49,7 @@ impl Fixture {
 
 #[test]
 fn the_text_of_a_key_is_shown_once() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let input = KeyCreate { name: Some("Shop".to_owned()), expires_in: Some(HOUR), signed: true, ..PLAIN };
     let NewKey { key, text, .. } = fixture.key(input);
     assert!(text.reveal().starts_with(KEY_PREFIX) && text.reveal().len() == 9 + 32 + 6);
@@ -70,7 +70,7 @@ fn the_text_of_a_key_is_shown_once() {
 
 #[test]
 fn scopes_and_developer_access_are_checked() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let reader = fixture.key(KeyCreate { write: false, ..PLAIN });
     let writer = fixture.key(PLAIN);
     assert_eq!(reader.key.scopes, [Scope::Read]);
@@ -107,14 +107,14 @@ fn scopes_and_developer_access_are_checked() {
 
 #[test]
 fn an_unknown_key_is_invalid() {
-    let fixture = Fixture::new();
-    let unknown = Fixture::new().key(PLAIN);
+    let fixture = Rules::new();
+    let unknown = Rules::new().key(PLAIN);
     assert_eq!(fixture.authenticate(&unknown).unwrap_err(), Error::InvalidKey);
 }
 
 #[test]
 fn a_revoked_key_is_refused_at_once() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let key = fixture.key(KeyCreate { expires_in: Some(HOUR), ..PLAIN });
     let kept = fixture.key(PLAIN);
     assert_eq!(fixture.authenticate(&key).unwrap().id, CallerId::Key(key.key.id));
@@ -135,14 +135,14 @@ fn a_revoked_key_is_refused_at_once() {
 
 #[test]
 fn a_key_expires_at_the_exact_microsecond() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let key = fixture.key(KeyCreate { expires_in: Some(HOUR), ..PLAIN });
     assert_eq!(fixture.assert_valid_until(&key, time("2026-03-14T16:09:26.535898Z")), Error::KeyExpired);
 }
 
 #[test]
 fn both_keys_work_during_the_overlap_of_a_rotation() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let old = fixture.key(KeyCreate { name: Some("Shop".to_owned()), write: false, signed: true, ..PLAIN });
     let new = fixture.rotate(old.key.id, HOUR).unwrap();
     assert_eq!((&new.key.name, &new.key.scopes, new.key.expires_at), (&old.key.name, &old.key.scopes, None));
@@ -158,7 +158,7 @@ fn both_keys_work_during_the_overlap_of_a_rotation() {
 
 #[test]
 fn rotation_keeps_the_lifetime_and_does_not_extend_the_old_key() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let old = fixture.key(KeyCreate { expires_in: Some(2 * HOUR), ..PLAIN });
     fixture.clock.advance(HOUR);
     let new = fixture.rotate(old.key.id, 24 * HOUR).unwrap();
@@ -169,7 +169,7 @@ fn rotation_keeps_the_lifetime_and_does_not_extend_the_old_key() {
 
 #[test]
 fn every_replacement_has_the_lifetime_of_the_first_key() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     for lifetime in [Some(48 * HOUR), None] {
         let old = fixture.key(KeyCreate { expires_in: lifetime, ..PLAIN });
         let assert_lifetime = |key: &ApiKey| {
@@ -186,7 +186,7 @@ fn every_replacement_has_the_lifetime_of_the_first_key() {
 
 #[test]
 fn rotation_without_overlap_ends_the_old_key_at_once() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let old = fixture.key(PLAIN);
     let new = fixture.rotate(old.key.id, Duration::ZERO).unwrap();
     assert_eq!(fixture.authenticate(&old).unwrap_err(), Error::KeyExpired);

@@ -12,12 +12,12 @@ use svc_core::resources::quotes::{self, Quote};
 use svc_core::values::EventKind;
 use svc_core::webhooks::events;
 
-use super::Fixture;
+use super::Rules;
 use super::invoices::{PAY, RESEND, SEND, VOID};
 
 #[test]
 fn every_kind_is_fired_by_an_operation() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let tenant = fixture.tenant;
     let contact: Contact = fixture.create(json!({ "email": "ada@example.com" })).unwrap();
     fixture.update::<Contact>(contact.id, json!({ "city": "Perth" })).unwrap();

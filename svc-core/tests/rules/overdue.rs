@@ -1,5 +1,6 @@
 //! The daily check that marks invoices as overdue.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -9,14 +10,13 @@ use serde_json::json;
 use svc_core::accounts::tenants;
 use svc_core::error::{Error, StoreError};
 use svc_core::resources::invoices::{self, InvoiceId, OVERDUE_STEP, OverdueChecks};
-use svc_core::store::memory::MemoryStore;
 use svc_core::store::{Access, Store, StoreWrapper, UnitOfWork};
 use svc_core::values::TimeZone;
 
 use super::invoices::SEND;
-use super::{Fixture, time};
+use super::{Rules, time};
 
-impl Fixture {
+impl Rules {
     /// Makes an invoice that is sent and due on this day.
     fn sent(&self, due: &str) -> InvoiceId {
         let id = self.invoice(json!({ "total": 100, "due_date": due })).unwrap().id;
@@ -26,7 +26,7 @@ impl Fixture {
 
     /// Checks the tenants for which a day has begun, and returns how many invoices became overdue.
     fn check(&self) -> u64 {
-        let checked = invoices::check_overdue(&self.store, || async {}).now_or_never().unwrap().unwrap();
+        let checked = invoices::check_overdue(&**self.store(), || async {}).now_or_never().unwrap().unwrap();
         assert_eq!(checked.failed, []);
         checked.marked
     }
@@ -49,7 +49,7 @@ impl Fixture {
 #[test]
 fn invoices_are_checked_once_a_day_after_midnight_of_the_time_zone() {
     // Midnight in Sydney is 13:00 UTC.
-    let fixture = Fixture::in_zone("Australia/Sydney", "AUD");
+    let fixture = Rules::in_zone("Australia/Sydney", "AUD");
     for due in ["2026-03-15", "2026-03-15", "2026-03-16"] {
         fixture.sent(due);
     }
@@ -65,7 +65,7 @@ fn invoices_are_checked_once_a_day_after_midnight_of_the_time_zone() {
 
 #[test]
 fn a_server_that_was_off_at_midnight_checks_when_it_starts() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     fixture.sent("2026-03-14");
     assert_eq!(fixture.check_at("2026-03-17T09:00:00Z"), 1);
     fixture.sent("2026-03-17");
@@ -75,7 +75,7 @@ fn a_server_that_was_off_at_midnight_checks_when_it_starts() {
 
 #[test]
 fn a_change_of_the_time_zone_moves_the_check() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     fixture.sent("2026-03-14");
     fixture.sent("2026-03-15");
     assert_eq!(fixture.check(), 0);
@@ -94,7 +94,7 @@ fn a_day_that_begins_late_or_twice_is_checked_once_it_has_begun() {
         ("America/Santiago", "2026-09-05", "2026-09-06T03:59:59Z", "2026-09-06T04:00:00Z"),
         ("America/Havana", "2026-10-31", "2026-11-01T03:59:59Z", "2026-11-01T05:00:00Z"),
     ] {
-        let fixture = Fixture::in_zone_at(zone, "AUD", "2026-08-01T12:00:00Z");
+        let fixture = Rules::in_zone_at(zone, "AUD", "2026-08-01T12:00:00Z");
         fixture.sent(due);
         assert_eq!((fixture.check_at(before), fixture.check_at(begun)), (0, 1), "{zone}");
     }
@@ -102,7 +102,7 @@ fn a_day_that_begins_late_or_twice_is_checked_once_it_has_begun() {
 
 #[test]
 fn a_check_under_a_clock_that_was_ahead_is_made_up_for() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     fixture.check_at("2031-01-01T00:00:00Z");
     fixture.clock.set(time("2026-03-14T16:00:00Z"));
     fixture.sent("2026-03-13");
@@ -112,13 +112,13 @@ fn a_check_under_a_clock_that_was_ahead_is_made_up_for() {
 
 #[test]
 fn a_check_that_crosses_midnight_is_followed_by_another() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     for _ in 0..=OVERDUE_STEP {
         fixture.sent("2026-03-15");
     }
     fixture.clock.set(time("2026-03-15T23:59:59.999Z"));
     let clock = fixture.clock.clone();
-    let checked = invoices::check_overdue(&fixture.store, || {
+    let checked = invoices::check_overdue(&**fixture.store(), || {
         clock.advance(Duration::from_secs(1));
         async {}
     });
@@ -128,7 +128,7 @@ fn a_check_that_crosses_midnight_is_followed_by_another() {
 
 /// A store that counts its transactions, and on which those of a name fail.
 struct Counted {
-    inner: MemoryStore,
+    inner: Arc<dyn Store>,
     transactions: AtomicUsize,
     fails: Option<(&'static str, StoreError)>,
 }
@@ -136,7 +136,7 @@ struct Counted {
 #[async_trait]
 impl StoreWrapper for Counted {
     fn inner(&self) -> &dyn Store {
-        &self.inner
+        &*self.inner
     }
 
     async fn run_wrapped(&self, access: Access, name: &'static str, work: UnitOfWork) -> Result<(), Error> {
@@ -155,12 +155,12 @@ fn check(store: &Counted) -> Result<OverdueChecks, Error> {
 
 #[test]
 fn tenants_without_invoices_take_one_transaction_a_day() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     for _ in 0..999 {
         fixture.write((), async |tx, ()| tenants::create(tx, tenants::TenantCreate::named("X")).await).unwrap();
     }
     fixture.clock.set(time("2026-03-15T00:00:00Z"));
-    let store = Counted { inner: fixture.store, transactions: AtomicUsize::new(0), fails: None };
+    let store = Counted { inner: Arc::clone(fixture.store()), transactions: AtomicUsize::new(0), fails: None };
     // And one for each 256 tenants that are found, and for finding no more.
     for expected in [1_000 + 5, 1] {
         check(&store).unwrap();
@@ -170,13 +170,13 @@ fn tenants_without_invoices_take_one_transaction_a_day() {
 
 #[test]
 fn a_tenant_that_cannot_be_checked_holds_up_no_other() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     fixture.sent("2026-03-13");
     fixture.clock.set(time("2026-03-15T00:00:00Z"));
     let (tenant, clock) = (fixture.tenant, fixture.clock.clone());
     let damaged = StoreError::Corrupt { table: "invoices", column: "total", reason: "damaged".to_owned() };
     let mut store = Counted {
-        inner: fixture.store,
+        inner: Arc::clone(fixture.store()),
         transactions: AtomicUsize::new(0),
         fails: Some(("overdue.step", damaged.clone())),
     };

@@ -14,9 +14,9 @@ use svc_core::values::{TenantId, Text};
 use svc_core::webhooks::deliveries::AttemptLog;
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 
-use super::{Fixture, json_of, time};
+use super::{Rules, json_of, time};
 
-fn erase(fixture: &Fixture, tenant: TenantId, id: ContactId) -> Result<Erasure, Error> {
+fn erase(fixture: &Rules, tenant: TenantId, id: ContactId) -> Result<Erasure, Error> {
     let input = ErasureCreate { reason: "asked by letter".parse().unwrap() };
     fixture.write((tenant, id, input), async |tx, (tenant, id, input)| personal::erase(tx, *tenant, *id, input).await)
 }
@@ -24,7 +24,7 @@ fn erase(fixture: &Fixture, tenant: TenantId, id: ContactId) -> Result<Erasure, 
 /// Every field of a record is either emptied or part of its skeleton. A new one has to be in one of the lists.
 #[test]
 fn every_field_of_a_record_is_erased_or_a_skeleton() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let contact: Contact = fixture
         .create(json!({
             "email": "ada@example.com", "first_name": "Ada", "last_name": "Lovelace", "phone": "1", "company_name": "Engines",
@@ -90,7 +90,7 @@ fn every_field_of_a_record_is_erased_or_a_skeleton() {
 /// A response that came while the contact was erased goes when it is erased again.
 #[test]
 fn a_response_that_came_too_late_is_erased_by_another_time() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let webhook = json!({ "url": "https://example.com/", "events": ["contact.created"] });
     fixture.create::<WebhookSubscription>(webhook).unwrap();
     let contact = fixture.contact();
@@ -129,7 +129,7 @@ fn a_response_that_came_too_late_is_erased_by_another_time() {
 /// No two jobs of an account change at the same time, or a copy that follows the changes would miss one of them.
 #[test]
 fn the_jobs_of_a_contact_are_erased_in_steps_and_change_one_after_the_other() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let contact = fixture.contact();
     for number in 0..STEP {
         fixture.create::<Job>(json!({ "title": number.to_string(), "contact_id": contact })).unwrap();
@@ -152,7 +152,7 @@ fn the_jobs_of_a_contact_are_erased_in_steps_and_change_one_after_the_other() {
 
 #[test]
 fn a_contact_with_many_events_is_erased_in_steps() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let contact = fixture.contact();
     for number in 1..=STEP + 20 {
         fixture.update::<Contact>(contact, json!({ "phone": number.to_string() })).unwrap();
@@ -166,7 +166,7 @@ fn a_contact_with_many_events_is_erased_in_steps() {
 }
 
 /// Returns how many steps an erasure takes, and what it has emptied.
-fn steps(fixture: &Fixture, contact: ContactId) -> (u32, Erasure) {
+fn steps(fixture: &Rules, contact: ContactId) -> (u32, Erasure) {
     let (mut steps, mut all) = (0, Erasure::default());
     while !all.is_complete {
         let step = erase(fixture, fixture.tenant, contact).unwrap();
@@ -181,7 +181,7 @@ fn steps(fixture: &Fixture, contact: ContactId) -> (u32, Erasure) {
 #[test]
 fn an_erasure_takes_as_many_steps_as_the_contact_has_records_and_events() {
     let found = [1, 2, 4].map(|size| {
-        let fixture = Fixture::new();
+        let fixture = Rules::new();
         let contact = fixture.contact();
         let booking = json!({
             "contact_id": contact, "service_name": "Visit", "notes": "Ada", "start_time": "2026-03-20T09:00:00Z",
@@ -206,7 +206,7 @@ fn an_erasure_takes_as_many_steps_as_the_contact_has_records_and_events() {
 
 #[test]
 fn a_record_with_more_events_than_a_step_is_erased_in_steps() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let contact = fixture.contact();
     let booking: Booking = fixture
         .create(json!({ "contact_id": contact, "service_name": "Visit", "start_time": "2026-03-20T09:00:00Z" }))
@@ -222,7 +222,7 @@ fn a_record_with_more_events_than_a_step_is_erased_in_steps() {
 
 #[test]
 fn the_contact_of_another_account_is_not_found() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let contact = fixture.contact();
     let other = fixture.write((), async |tx, ()| tenants::create(tx, TenantCreate::named("Other")).await).unwrap().id;
     assert_eq!(erase(&fixture, other, contact), Err(Error::NotFound));
@@ -236,7 +236,7 @@ fn the_contact_of_another_account_is_not_found() {
 /// Whoever has got events of the contact by its city learns of its end, which does not tell the city.
 #[test]
 fn a_filter_sees_what_the_contact_was() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let contact: Contact = fixture.create(json!({ "email": "ada@example.com", "city": "Perth" })).unwrap();
     for city in ["Perth", "Sydney"] {
         let body =
@@ -253,14 +253,14 @@ fn a_filter_sees_what_the_contact_was() {
 }
 
 /// Returns a page of what is known of a contact.
-fn page(fixture: &Fixture, id: ContactId, cursor: Option<String>) -> Result<ContactData, Error> {
+fn page(fixture: &Rules, id: ContactId, cursor: Option<String>) -> Result<ContactData, Error> {
     let input = (fixture.tenant, id, ContactDataParams { cursor });
     fixture.write(input, async |tx, (tenant, id, params)| personal::page(tx, *tenant, *id, params).await)
 }
 
 #[test]
 fn all_that_is_known_of_a_contact_comes_in_pages_however_much_it_is() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let contact = fixture.contact();
     let notes = "n".repeat(4_000);
     for number in 0..430 {
@@ -295,7 +295,7 @@ fn all_that_is_known_of_a_contact_comes_in_pages_however_much_it_is() {
 
 #[test]
 fn a_page_belongs_to_its_contact() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let contact = fixture.contact();
     let other = fixture.create::<Contact>(json!({ "email": "grace@example.com" })).unwrap().id;
     for _ in 0..200 {
@@ -314,7 +314,7 @@ fn a_page_belongs_to_its_contact() {
 /// A page looks for the payments or the events of no more than 200 records, also if there are none.
 #[test]
 fn a_page_of_all_data_ends_however_little_it_finds() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let contact = fixture.contact();
     for _ in 0..250 {
         fixture.invoice(json!({ "contact_id": contact, "total": 5 })).unwrap();

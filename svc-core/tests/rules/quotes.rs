@@ -7,7 +7,7 @@ use svc_core::resources::quotes::{self, Quote, QuoteId, QuoteStatus};
 use svc_core::store::Tx;
 use svc_core::values::{Id, TenantId};
 
-use super::{Fixture, json_of, refusal};
+use super::{Rules, json_of, refusal};
 
 #[test]
 fn the_issue_date_is_today_in_the_tenants_time_zone() {
@@ -19,7 +19,7 @@ fn the_issue_date_is_today_in_the_tenants_time_zone() {
         ("America/Los_Angeles", "2026-03-01T08:00:00Z", "2026-03-01", "2026-03-31"),
         ("Europe/London", "2028-01-30T12:00:00Z", "2028-01-30", "2028-02-29"),
     ] {
-        let fixture = Fixture::in_zone_at(zone, "AUD", now);
+        let fixture = Rules::in_zone_at(zone, "AUD", now);
         let contact = fixture.contact();
         let quote: Quote = fixture.create(json!({ "contact_id": contact, "total": 1 })).unwrap();
         let days = [quote.issue_date, quote.valid_until].map(|day| day.unwrap().to_string());
@@ -29,7 +29,7 @@ fn the_issue_date_is_today_in_the_tenants_time_zone() {
 
 #[test]
 fn a_new_quote_has_every_field() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let contact = fixture.contact();
     let items = json!([{ "text": "Pump", "price": 5 }, {}]);
     let quote: Quote = fixture.create(json!({ "contact_id": contact, "total": 99.5, "line_items": items })).unwrap();
@@ -47,7 +47,7 @@ fn a_new_quote_has_every_field() {
 
 #[test]
 fn valid_until_keeps_the_date_that_was_sent() {
-    let fixture = Fixture::in_zone("Australia/Sydney", "AUD");
+    let fixture = Rules::in_zone("Australia/Sydney", "AUD");
     let contact = fixture.contact();
     for (sent, want) in [
         ("2026-04-01", "2026-04-01"),
@@ -68,7 +68,7 @@ fn valid_until_keeps_the_date_that_was_sent() {
 
 #[test]
 fn the_currency_limits_the_decimals() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let contact = fixture.contact();
     let raw = |total: &str, currency: &str| -> Value {
         let body = format!(r#"{{"contact_id": "{contact}", "total": {total}, "currency": "{currency}"}}"#);
@@ -96,12 +96,12 @@ fn the_currency_limits_the_decimals() {
 #[test]
 fn the_tenants_currency_is_the_default() {
     for (own, sent, want) in [("AUD", None, "AUD"), ("JPY", None, "JPY"), ("JPY", Some("KWD"), "KWD")] {
-        let fixture = Fixture::in_zone("UTC", own);
+        let fixture = Rules::in_zone("UTC", own);
         let contact = fixture.contact();
         let quote: Quote = fixture.create(json!({ "contact_id": contact, "total": 5, "currency": sent })).unwrap();
         assert_eq!((quote.currency.code(), quote.total.scale()), (want, quote.currency.scale()));
     }
-    let fixture = Fixture::in_zone("UTC", "JPY");
+    let fixture = Rules::in_zone("UTC", "JPY");
     let contact = fixture.contact();
     let cents = fixture.create::<Quote>(json!({ "contact_id": contact, "total": 0.5 }));
     assert_eq!(refusal(cents), "total out_of_range", "no cents in the tenant's currency");
@@ -109,7 +109,7 @@ fn the_tenants_currency_is_the_default() {
 
 #[test]
 fn a_change_keeps_the_currency() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let contact = fixture.contact();
     let body = json!({ "contact_id": contact, "total": 5, "currency": "KWD" });
     let quote: Quote = fixture.create(body).unwrap();
@@ -123,7 +123,7 @@ fn a_change_keeps_the_currency() {
 
 #[test]
 fn every_change_of_status_is_allowed() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let contact = fixture.contact();
     for from in QuoteStatus::ALL.iter().copied() {
         for to in QuoteStatus::ALL.iter().copied() {
@@ -145,7 +145,7 @@ fn every_change_of_status_is_allowed() {
 
 #[test]
 fn accepting_an_accepted_quote_fires_no_event() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let contact = fixture.contact();
     for status in ["accepted", "declined"] {
         let quote: Quote = fixture.create(json!({ "contact_id": contact, "total": 1 })).unwrap();
@@ -158,7 +158,7 @@ fn accepting_an_accepted_quote_fires_no_event() {
 
 #[test]
 fn a_refused_quote_takes_no_number() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let contact = fixture.contact();
     let number = |total: f64| {
         fixture.create::<Quote>(json!({ "contact_id": contact, "total": total })).map(|quote| quote.quote_number)
@@ -190,7 +190,7 @@ fn only_a_sent_quote_can_be_accepted_or_declined() {
     ];
     for (decide, kinds, to) in decisions {
         for from in QuoteStatus::ALL.iter().copied() {
-            let fixture = Fixture::new();
+            let fixture = Rules::new();
             let (contact, tenant) = (fixture.contact(), fixture.tenant);
             let quote: Quote = fixture.create(json!({ "contact_id": contact, "total": 1 })).unwrap();
             let before = fixture.update::<Quote>(quote.id, json!({ "status": from })).unwrap();
@@ -215,7 +215,7 @@ fn only_a_sent_quote_can_be_accepted_or_declined() {
 #[test]
 fn a_quote_can_be_accepted_until_the_end_of_its_last_day() {
     // In Sydney it is 2026-03-15.
-    let fixture = Fixture::in_zone("Australia/Sydney", "AUD");
+    let fixture = Rules::in_zone("Australia/Sydney", "AUD");
     let (contact, tenant) = (fixture.contact(), fixture.tenant);
     let sent = |until: &str| {
         let body = json!({ "contact_id": contact, "total": 1, "valid_until": until });

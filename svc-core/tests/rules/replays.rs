@@ -5,10 +5,10 @@ use svc_core::values::Timestamp;
 use svc_core::webhooks::replays::{self, MAX_TOTAL, Replay, ReplayCreate};
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 
-use super::{Fixture, START, time};
+use super::{Rules, START, time};
 
 /// Returns a replay after this many steps.
-fn replay(fixture: &Fixture, subscription: &WebhookSubscription, since: &str, steps: usize) -> Replay {
+fn replay(fixture: &Rules, subscription: &WebhookSubscription, since: &str, steps: usize) -> Replay {
     let (tenant, subscription, since) = (fixture.tenant, subscription.id, time(since));
     let input = ReplayCreate { subscription, since, until: None, statuses: Vec::new(), missed: false };
     fixture
@@ -24,7 +24,7 @@ fn replay(fixture: &Fixture, subscription: &WebhookSubscription, since: &str, st
 
 #[test]
 fn a_replay_reports_its_progress() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let hook: WebhookSubscription = fixture.create(json!({ "url": "https://example.com", "events": ["*"] })).unwrap();
     let fresh = replay(&fixture, &hook, "2026-03-13T15:09:26Z", 0);
     assert_eq!((fresh.percent(), fresh.broken_off()), (0, false));
@@ -59,7 +59,7 @@ fn a_replay_reports_its_progress() {
 
 #[test]
 fn a_finished_replay_has_reached_the_end_of_its_range() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let hook: WebhookSubscription = fixture.create(json!({ "url": "https://example.com", "events": ["*"] })).unwrap();
     fixture.contact();
     let done = replay(&fixture, &hook, "2026-03-13T15:09:26Z", 1);

@@ -10,9 +10,9 @@ use svc_core::resources::starts::{self, HasStart, StartListParams};
 use svc_core::resources::{Filter as _, Resource};
 use svc_core::values::Id;
 
-use super::{Fixture, refusal, time};
+use super::{Rules, refusal, time};
 
-impl Fixture {
+impl Rules {
     fn by_start<R: HasStart>(&self, params: &StartListParams, filter: &R::Filter) -> Result<Page<R, String>, Error> {
         let input = (self.tenant, params.clone(), filter.clone());
         self.write(input, async |tx, (tenant, params, filter)| starts::list::<R>(tx, *tenant, params, filter).await)
@@ -57,7 +57,7 @@ fn pages_of(limit: u32) -> StartListParams {
 
 #[test]
 fn what_starts_in_a_range_comes_in_its_order() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let contact = fixture.contact();
     let starts = [
         "2026-03-31T23:59:59.999999Z",
@@ -86,7 +86,7 @@ fn what_starts_in_a_range_comes_in_its_order() {
 
 #[test]
 fn jobs_without_a_planned_start_are_left_out() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let job = |start: Value, status| -> Job {
         fixture.create(json!({ "title": "Repair", "scheduled_start": start, "status": status })).unwrap()
     };
@@ -106,7 +106,7 @@ fn jobs_without_a_planned_start_are_left_out() {
 
 #[test]
 fn a_page_of_few_matches_ends_after_ten_times_as_many_records() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let contact = fixture.contact();
     let ids: Vec<_> = (0..25).map(|_| fixture.booking(contact, "2026-03-15T09:00:00Z").id).collect();
     for place in [0, 23] {
@@ -120,7 +120,7 @@ fn a_page_of_few_matches_ends_after_ten_times_as_many_records() {
 
 #[test]
 fn the_bookings_of_a_contact_come_in_the_order_of_their_starts() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let (one, other) = (fixture.another_contact(1), fixture.another_contact(2));
     let mut of_one = Vec::new();
     for day in (10..30).rev() {
@@ -140,7 +140,7 @@ fn the_bookings_of_a_contact_come_in_the_order_of_their_starts() {
 
 #[test]
 fn a_booking_that_moves_between_pages_moves_no_other() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let contact = fixture.contact();
     let ids: Vec<_> = (0..6).map(|_| fixture.booking(contact, "2026-03-15T09:00:00Z").id).collect();
     let first = fixture.by_start::<Booking>(&pages_of(3), &BookingFilter::none()).unwrap();
@@ -157,7 +157,7 @@ fn a_booking_that_moves_between_pages_moves_no_other() {
 
 #[test]
 fn a_cursor_belongs_to_its_list() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let contact = fixture.contact();
     (0..3).for_each(|_| drop(fixture.booking(contact, "2026-03-15T09:00:00Z")));
     let none = BookingFilter::none();
@@ -185,7 +185,7 @@ fn a_cursor_belongs_to_its_list() {
 
 #[test]
 fn a_range_has_an_order() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     for before in ["2026-03-01T00:00:00Z", "2026-02-01T00:00:00Z"] {
         let params = StartListParams { starts_before: since(before), ..in_march() };
         let refused = fixture.by_start::<Booking>(&params, &BookingFilter::none());

@@ -17,7 +17,7 @@ use svc_core::webhooks::streams::{Engine, Message, Next, PublishError, Sender, S
 use svc_core::webhooks::subscriptions::{self, StreamCreate, SubscriptionId, WebhookSubscription, WebhookUpdate};
 use uuid::Uuid;
 
-use super::{Fixture, json_of, refusal};
+use super::{Rules, json_of, refusal};
 
 const ENGINE: &str = "nats://svc:secret@nats.example.com/svc?create=EVENTS";
 
@@ -42,7 +42,7 @@ impl Fake {
     }
 }
 
-impl Fixture {
+impl Rules {
     fn to_engine(&self, body: Value, actor: Actor) -> Result<WebhookSubscription, Error> {
         let input = StreamCreate::from_body(body.to_string().as_bytes())?;
         self.write((self.tenant, input, actor), async |tx, (tenant, input, actor)| {
@@ -62,8 +62,8 @@ impl Fixture {
 
     /// Returns what is published of the stream of a subscription.
     fn published(&self, id: SubscriptionId) -> Vec<String> {
-        let (engine, store): (Fake, &dyn Store) = (Fake::default(), &self.store);
-        let mut sender = Sender::new(self.store.env(), StreamKey { tenant_id: self.tenant, id });
+        let (engine, store): (Fake, &dyn Store) = (Fake::default(), &**self.store());
+        let mut sender = Sender::new(self.store().env(), StreamKey { tenant_id: self.tenant, id });
         while sender.step(store, &engine).now_or_never().unwrap().unwrap().next == Next::Now {}
         sender.release(store).now_or_never().unwrap().unwrap();
         engine.taken()
@@ -80,7 +80,7 @@ impl Fixture {
 
 #[test]
 fn its_events_are_those_of_its_kinds_that_pass_its_filter_from_its_creation_on() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     fixture.contact_in("before", "Perth");
     let body = json!({ "to": ENGINE, "events": ["contact.created"], "filter": "data.city == \"Perth\"" });
     let subscription = fixture.to_engine(body, Actor::System).unwrap();
@@ -96,7 +96,7 @@ fn its_events_are_those_of_its_kinds_that_pass_its_filter_from_its_creation_on()
 
 #[test]
 fn it_is_shown_without_its_credentials_and_has_no_deliveries() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let body = json!({ "to": ENGINE, "events": ["*"], "payload": "thin", "description": "Warehouse" });
     let subscription = fixture.to_engine(body, Actor::System).unwrap();
     let shown = json_of(&subscription);
@@ -122,7 +122,7 @@ fn it_is_shown_without_its_credentials_and_has_no_deliveries() {
 
 #[test]
 fn what_concerns_deliveries_cannot_be_set() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let create = |more: Value| {
         let mut body = json!({ "to": ENGINE, "events": ["*"] });
         body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -164,7 +164,7 @@ fn what_concerns_deliveries_cannot_be_set() {
 
 #[test]
 fn it_ends_when_it_is_disabled_and_begins_again_when_it_is_enabled() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let id = fixture.to_engine(json!({ "to": ENGINE, "events": ["contact.created"] }), Actor::System).unwrap().id;
     fixture.contact_in("ada", "Perth");
     fixture.set_enabled(id, false);
@@ -180,7 +180,7 @@ fn it_ends_when_it_is_disabled_and_begins_again_when_it_is_enabled() {
 
 #[test]
 fn operators_alone_create_change_and_delete_it() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let body = json!({ "to": ENGINE, "events": ["*"] });
     let operators = [Actor::Cli("root".to_owned()), Actor::PlatformKey(Uuid::nil().into())];
     let others = [Actor::Key(Uuid::nil().into()), Actor::Dashboard("Ada".to_owned())];

@@ -14,14 +14,13 @@ use svc_core::resources::contacts::{Contact, ContactCreate};
 use svc_core::resources::crud;
 use svc_core::sandboxes;
 use svc_core::store::Store;
-use svc_core::store::memory::MemoryStore;
 use svc_core::values::{EventKind, TenantId, Timestamp};
 use svc_core::webhooks::streams::{
     self, ACCOUNTS, EVENTS, Engine, LEASE, Lag, Message, Next, PublishError, Sender, StepReport, StreamKey,
 };
 use svc_core::webhooks::{events, retention};
 
-use super::Fixture;
+use super::Rules;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -72,9 +71,9 @@ impl Fake {
     }
 }
 
-impl Fixture {
+impl Rules {
     fn sender(&self) -> Sender {
-        Sender::new(self.store.env(), StreamKey::SERVER)
+        Sender::new(self.store().env(), StreamKey::SERVER)
     }
 
     /// Returns a sender of the stream of the server, which begins now.
@@ -86,7 +85,7 @@ impl Fixture {
     }
 
     fn send(&self, sender: &mut Sender, engine: &Fake) -> StepReport {
-        let store: &dyn Store = &self.store;
+        let store: &dyn Store = &**self.store();
         sender.step(store, engine).now_or_never().unwrap().unwrap()
     }
 
@@ -122,8 +121,8 @@ impl Fixture {
 
     /// Deletes what is older than the retention, and returns how many events that were.
     fn sweep(&self, retention: Duration) -> u64 {
-        let store: &dyn Store = &self.store;
-        let before = self.store.env().now().minus(retention);
+        let store: &dyn Store = &**self.store();
+        let before = self.store().env().now().minus(retention);
         let mut positions = retention::Positions::new();
         let swept = retention::sweep(store, &mut positions, before, false, || async {}).now_or_never().unwrap();
         swept.unwrap().events
@@ -132,7 +131,7 @@ impl Fixture {
 
 #[test]
 fn a_stream_begins_when_it_is_turned_on_and_sends_everything_of_newer_accounts() {
-    let (fixture, engine) = (Fixture::new(), Fake::default());
+    let (fixture, engine) = (Rules::new(), Fake::default());
     fixture.contacts(fixture.tenant, &["before"]);
     fixture.clock.advance(Duration::from_secs(1));
     let mut sender = fixture.stream(&engine);
@@ -146,7 +145,7 @@ fn a_stream_begins_when_it_is_turned_on_and_sends_everything_of_newer_accounts()
 
 #[test]
 fn a_message_has_the_body_of_a_delivery_and_its_headers_name_the_event() {
-    let (fixture, engine) = (Fixture::new(), Fake::default());
+    let (fixture, engine) = (Rules::new(), Fake::default());
     let mut sender = fixture.stream(&engine);
     fixture.contacts(fixture.tenant, &["ada"]);
     fixture.run(&mut sender, &engine);
@@ -169,7 +168,7 @@ fn a_message_has_the_body_of_a_delivery_and_its_headers_name_the_event() {
 
 #[test]
 fn events_of_an_account_are_sent_in_their_order_however_many_there_are() {
-    let (fixture, engine) = (Fixture::new(), Fake::default());
+    let (fixture, engine) = (Rules::new(), Fake::default());
     let mut sender = fixture.stream(&engine);
     let names: Vec<String> = (0..3 * EVENTS + 1).map(|number| format!("n{number}")).collect();
     fixture.contacts(fixture.tenant, &names.iter().map(String::as_str).collect::<Vec<_>>());
@@ -179,7 +178,7 @@ fn events_of_an_account_are_sent_in_their_order_however_many_there_are() {
 
 #[test]
 fn many_accounts_are_sent_in_several_steps() {
-    let (fixture, engine) = (Fixture::new(), Fake::default());
+    let (fixture, engine) = (Rules::new(), Fake::default());
     let mut sender = fixture.stream(&engine);
     let accounts: Vec<TenantId> = (0..2 * ACCOUNTS + 1).map(|_| fixture.other_tenant()).collect();
     accounts.iter().for_each(|account| fixture.contacts(*account, &["ada", "grace"]));
@@ -193,7 +192,7 @@ fn many_accounts_are_sent_in_several_steps() {
 #[test]
 fn a_failure_in_the_middle_of_a_batch_keeps_the_order_and_loses_nothing() {
     for loses_confirmations in [false, true] {
-        let (fixture, engine) = (Fixture::new(), Fake::default());
+        let (fixture, engine) = (Rules::new(), Fake::default());
         let mut sender = fixture.stream(&engine);
         *engine.loses_confirmations.lock().unwrap() = loses_confirmations;
         fixture.contacts(fixture.tenant, &["a", "b", "c", "d"]);
@@ -214,7 +213,7 @@ fn a_failure_in_the_middle_of_a_batch_keeps_the_order_and_loses_nothing() {
 
 #[test]
 fn an_account_whose_message_is_refused_waits_alone() {
-    let (fixture, engine) = (Fixture::new(), Fake::default());
+    let (fixture, engine) = (Rules::new(), Fake::default());
     let mut sender = fixture.stream(&engine);
     let other = fixture.other_tenant();
     engine.refused.lock().unwrap().insert("huge".to_owned());
@@ -234,7 +233,7 @@ fn an_account_whose_message_is_refused_waits_alone() {
 
 #[test]
 fn many_accounts_that_wait_by_themselves_stop_no_other() {
-    let (fixture, engine) = (Fixture::new(), Fake::default());
+    let (fixture, engine) = (Rules::new(), Fake::default());
     let mut sender = fixture.stream(&engine);
     engine.refused.lock().unwrap().insert("huge".to_owned());
     let accounts: Vec<TenantId> = (0..10 * ACCOUNTS).map(|_| fixture.other_tenant()).collect();
@@ -250,12 +249,12 @@ fn many_accounts_that_wait_by_themselves_stop_no_other() {
 
 #[test]
 fn an_engine_that_is_away_for_an_hour_gets_everything_once_it_is_back() {
-    let (fixture, engine) = (Fixture::new(), Fake::default());
+    let (fixture, engine) = (Rules::new(), Fake::default());
     let mut sender = fixture.stream(&engine);
     *engine.is_away.lock().unwrap() = true;
     let (mut names, mut waits) = (Vec::new(), Vec::new());
-    let back_at = fixture.store.env().now().checked_add(Duration::from_secs(60 * 60)).unwrap();
-    while fixture.store.env().now() < back_at {
+    let back_at = fixture.store().env().now().checked_add(Duration::from_secs(60 * 60)).unwrap();
+    while fixture.store().env().now() < back_at {
         names.push(format!("n{}", names.len()));
         fixture.contacts(fixture.tenant, &[names.last().unwrap()]);
         let report = fixture.send(&mut sender, &engine);
@@ -266,7 +265,7 @@ fn an_engine_that_is_away_for_an_hour_gets_everything_once_it_is_back() {
     assert!(waits[0] < Duration::from_secs(1) && waits.iter().all(|wait| *wait <= Duration::from_secs(30)));
     assert!(waits.len() < 300, "{} attempts", waits.len());
     let oldest = fixture.lag().oldest.unwrap();
-    assert!(fixture.store.env().now().since(oldest) >= Duration::from_secs(3_500));
+    assert!(fixture.store().env().now().since(oldest) >= Duration::from_secs(3_500));
     *engine.is_away.lock().unwrap() = false;
     fixture.run(&mut sender, &engine);
     assert_eq!(engine.names_of(fixture.tenant), names);
@@ -275,7 +274,7 @@ fn an_engine_that_is_away_for_an_hour_gets_everything_once_it_is_back() {
 
 #[test]
 fn one_process_sends_at_a_time_and_another_takes_over_when_its_lease_ends() {
-    let (fixture, engine) = (Fixture::new(), Fake::default());
+    let (fixture, engine) = (Rules::new(), Fake::default());
     let (mut first, mut second) = (fixture.stream(&engine), fixture.sender());
     fixture.contacts(fixture.tenant, &["a"]);
     assert!(!fixture.send(&mut second, &engine).is_held);
@@ -290,9 +289,9 @@ fn one_process_sends_at_a_time_and_another_takes_over_when_its_lease_ends() {
 
 #[test]
 fn a_lease_that_is_given_back_is_free_at_once() {
-    let (fixture, engine) = (Fixture::new(), Fake::default());
+    let (fixture, engine) = (Rules::new(), Fake::default());
     let (mut first, mut second) = (fixture.stream(&engine), fixture.sender());
-    let store: &dyn Store = &fixture.store;
+    let store: &dyn Store = &**fixture.store();
     first.release(store).now_or_never().unwrap().unwrap();
     assert!(fixture.send(&mut second, &engine).is_held);
     assert!(!fixture.send(&mut first, &engine).is_held);
@@ -300,7 +299,7 @@ fn a_lease_that_is_given_back_is_free_at_once() {
 
 /// An engine at which another process takes the lease while a message is published.
 struct TakenOver<'a> {
-    store: &'a MemoryStore,
+    store: &'a dyn Store,
     clock: ManualClock,
     engine: &'a Fake,
     second: Mutex<Option<Sender>>,
@@ -312,8 +311,7 @@ impl Engine for TakenOver<'_> {
         let second = self.second.lock().unwrap().take();
         if let Some(mut second) = second {
             self.clock.advance(LEASE);
-            let store: &dyn Store = self.store;
-            assert_eq!(second.step(store, self.engine).now_or_never().unwrap().unwrap().sent, 2);
+            assert_eq!(second.step(self.store, self.engine).now_or_never().unwrap().unwrap().sent, 2);
         }
         self.engine.publish(messages).await
     }
@@ -321,12 +319,12 @@ impl Engine for TakenOver<'_> {
 
 #[test]
 fn a_process_that_lost_its_lease_moves_no_position_and_repeats_one_message_at_most() {
-    let (fixture, engine) = (Fixture::new(), Fake::default());
+    let (fixture, engine) = (Rules::new(), Fake::default());
     let mut first = fixture.stream(&engine);
     fixture.contacts(fixture.tenant, &["a", "b"]);
     let (clock, second) = (fixture.clock.clone(), Mutex::new(Some(fixture.sender())));
-    let slow = TakenOver { store: &fixture.store, clock, engine: &engine, second };
-    let store: &dyn Store = &fixture.store;
+    let slow = TakenOver { store: &**fixture.store(), clock, engine: &engine, second };
+    let store: &dyn Store = &**fixture.store();
     let report = first.step(store, &slow).now_or_never().unwrap().unwrap();
     assert_eq!((report.is_held, report.sent), (false, 1));
     // What the second one sent comes before the repetition, so whoever drops duplicates sees the order.
@@ -337,7 +335,7 @@ fn a_process_that_lost_its_lease_moves_no_position_and_repeats_one_message_at_mo
 
 #[test]
 fn events_that_are_not_sent_yet_outlive_the_retention_while_the_stream_is_used() {
-    let (fixture, engine) = (Fixture::new(), Fake::default());
+    let (fixture, engine) = (Rules::new(), Fake::default());
     let mut sender = fixture.stream(&engine);
     fixture.contacts(fixture.tenant, &["a"]);
     fixture.run(&mut sender, &engine);
@@ -356,7 +354,7 @@ fn events_that_are_not_sent_yet_outlive_the_retention_while_the_stream_is_used()
 
 #[test]
 fn a_stream_that_was_turned_off_keeps_no_event_for_longer_than_the_retention() {
-    let (fixture, engine) = (Fixture::new(), Fake::default());
+    let (fixture, engine) = (Rules::new(), Fake::default());
     let mut sender = fixture.stream(&engine);
     fixture.contacts(fixture.tenant, &["a"]);
     fixture.clock.advance(31 * DAY);
@@ -369,7 +367,7 @@ fn a_stream_that_was_turned_off_keeps_no_event_for_longer_than_the_retention() {
 
 /// An engine that is slow enough for an account to delete its sandbox while a message is published.
 struct DeletesSandbox<'f> {
-    store: &'f MemoryStore,
+    store: &'f dyn Store,
     owner: TenantId,
     deleted: Mutex<bool>,
 }
@@ -378,9 +376,9 @@ struct DeletesSandbox<'f> {
 impl Engine for DeletesSandbox<'_> {
     async fn publish(&self, messages: &[Message]) -> Result<usize, PublishError> {
         if messages[0].is_sandbox && !std::mem::replace(&mut *self.deleted.lock().unwrap(), true) {
-            let store: &dyn Store = self.store;
             loop {
-                let step = store.write("test", self.owner, async |tx, &owner| sandboxes::delete_step(tx, owner).await);
+                let step =
+                    self.store.write("test", self.owner, async |tx, &owner| sandboxes::delete_step(tx, owner).await);
                 if step.await.unwrap().is_done {
                     break;
                 }
@@ -392,13 +390,13 @@ impl Engine for DeletesSandbox<'_> {
 
 #[test]
 fn a_sandbox_that_is_deleted_while_it_is_sent_leaves_no_position() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let mut sender = fixture.stream(&Fake::default());
     let owner = fixture.tenant;
     let sandbox = fixture.write(owner, async |tx, &owner| sandboxes::create(tx, owner).await).unwrap().sandbox.id;
     fixture.contacts(owner, &["ada"]);
-    let engine = DeletesSandbox { store: &fixture.store, owner, deleted: Mutex::new(false) };
-    let store: &dyn Store = &fixture.store;
+    let engine = DeletesSandbox { store: &**fixture.store(), owner, deleted: Mutex::new(false) };
+    let store: &dyn Store = &**fixture.store();
     let report = sender.step(store, &engine).now_or_never().unwrap().unwrap();
     assert!(report.is_held && report.sent > 1, "{report:?}");
     assert!(*engine.deleted.lock().unwrap());
@@ -417,7 +415,7 @@ fn a_sandbox_that_is_deleted_while_it_is_sent_leaves_no_position() {
 /// What one step reads is in memory at once.
 #[test]
 fn large_events_of_many_accounts_are_published_in_several_steps() {
-    let (fixture, engine) = (Fixture::new(), Fake::default());
+    let (fixture, engine) = (Rules::new(), Fake::default());
     let mut sender = fixture.stream(&engine);
     let tenants: Vec<TenantId> = (0..12).map(|_| fixture.other_tenant()).collect();
     for tenant in &tenants {

@@ -8,12 +8,10 @@ use serde_json::{Value, json};
 use svc_core::accounts::actor::Actor;
 use svc_core::accounts::apps::AppId;
 use svc_core::accounts::grants::GrantId;
-use svc_core::accounts::tenants::TenantCreate;
 use svc_core::error::Error;
 use svc_core::input::Input as _;
 use svc_core::resources::contacts::Contact;
 use svc_core::resources::crud;
-use svc_core::values::HostPolicy;
 use svc_core::values::{EventKind, EventKinds};
 use svc_core::webhooks::deliveries::{Delivery, DeliveryStatus};
 use svc_core::webhooks::options;
@@ -24,7 +22,7 @@ use svc_core::webhooks::subscriptions::{
 };
 use uuid::Uuid;
 
-use super::{Fixture, START, json_of, refusal};
+use super::{Rules, json_of, refusal};
 
 fn to(url: &str) -> Value {
     json!({ "url": url, "events": ["*"] })
@@ -32,7 +30,7 @@ fn to(url: &str) -> Value {
 
 #[test]
 fn a_new_subscription_has_every_field() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let events = json!(["job.created", "contact.created", "job.created"]);
     let body = json!({ "url": " https://EXAMPLE.com/hook ", "events": events, "description": "" });
     let subscription: WebhookSubscription = fixture.create(body).unwrap();
@@ -54,8 +52,8 @@ fn a_new_subscription_has_every_field() {
 
 #[test]
 fn urls_must_have_public_hosts() {
-    let public = Fixture::new();
-    let private = Fixture::of(TenantCreate::named("Dev"), HostPolicy::AllowPrivate, START);
+    let public = Rules::new();
+    let private = Rules::with_private_webhooks();
     let kept: WebhookSubscription = public.create(to("https://example.com")).unwrap();
     for url in [
         "http://example.com",
@@ -91,7 +89,7 @@ fn paused(subscription: &WebhookSubscription) -> WebhookSubscription {
 
 #[test]
 fn enabling_a_paused_subscription_resets_its_failures() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let fresh: WebhookSubscription = fixture.create(to("https://example.com")).unwrap();
     let paused = paused(&fresh);
     fixture.replace(paused.clone());
@@ -114,7 +112,7 @@ fn enabling_a_paused_subscription_resets_its_failures() {
 
 #[test]
 fn disabling_a_paused_subscription_ends_the_pause_and_holds_no_more_events() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let (tenant, fresh) = (fixture.tenant, fixture.create::<WebhookSubscription>(to("https://example.com")).unwrap());
     let paused = paused(&fresh);
     fixture.replace(paused.clone());
@@ -138,7 +136,7 @@ fn disabling_a_paused_subscription_ends_the_pause_and_holds_no_more_events() {
 
 #[test]
 fn a_deleted_subscription_is_not_found() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let subscription: WebhookSubscription = fixture.create(to("https://example.com")).unwrap();
     assert_eq!(fixture.delete::<WebhookSubscription>(subscription.id), Ok(()));
     assert_eq!(fixture.get::<WebhookSubscription>(subscription.id), Err(Error::NotFound));
@@ -149,13 +147,13 @@ fn a_deleted_subscription_is_not_found() {
 
 #[test]
 fn a_change_without_effect_writes_nothing() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let subscription: WebhookSubscription = fixture.create(to("https://example.com")).unwrap();
     let body = json!({ "url": "https://example.com", "events": ["*"], "enabled": true, "description": "" });
     assert_eq!(fixture.update(subscription.id, body), Ok(subscription));
 }
 
-fn send_test(fixture: &Fixture, id: SubscriptionId, kind: Option<EventKind>) -> Result<Delivery, Error> {
+fn send_test(fixture: &Rules, id: SubscriptionId, kind: Option<EventKind>) -> Result<Delivery, Error> {
     let tenant = fixture.tenant;
     fixture
         .write((tenant, id, kind), async |tx, &(tenant, id, kind)| subscriptions::send_test(tx, tenant, id, kind).await)
@@ -163,7 +161,7 @@ fn send_test(fixture: &Fixture, id: SubscriptionId, kind: Option<EventKind>) -> 
 
 #[test]
 fn a_test_is_sent_to_its_subscription_only() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let all: WebhookSubscription = fixture.create(to("https://example.com")).unwrap();
     let some = json!({ "url": "https://example.org", "events": ["job.updated", "job.created"] });
     let some: WebhookSubscription = fixture.create(some).unwrap();
@@ -184,7 +182,7 @@ fn a_test_is_sent_to_its_subscription_only() {
 
 #[test]
 fn a_test_needs_an_enabled_subscription_to_its_kind() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let body = json!({ "url": "https://example.org", "events": ["job.updated", "job.created"] });
     let some: WebhookSubscription = fixture.create(body).unwrap();
     let refused = |kind| match send_test(&fixture, some.id, kind).unwrap_err() {
@@ -228,7 +226,7 @@ fn secrets_of(subscription: &WebhookSubscription) -> (bool, bool, bool) {
 
 #[test]
 fn a_url_at_another_host_takes_no_secret_along() {
-    let fixture = Fixture::of(TenantCreate::named("Dev"), HostPolicy::AllowPrivate, START);
+    let fixture = Rules::with_private_webhooks();
     let (all, none) = ((true, true, true), (false, false, false));
     for (url, want) in [
         ("https://example.com/hook", all),
@@ -263,7 +261,7 @@ fn a_url_at_another_host_takes_no_secret_along() {
 
 #[test]
 fn the_webhook_of_an_app_is_changed_by_the_app_alone() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let (app, grant, other) = (AppId::new(Uuid::from_u128(1)), GrantId::new(Uuid::from_u128(2)), Uuid::from_u128(3));
     let of_app = Actor::App { app, grant };
     let others = [
@@ -332,7 +330,7 @@ fn the_webhook_of_an_app_is_changed_by_the_app_alone() {
 
 #[test]
 fn a_receiver_keeps_the_secret_that_it_has_from_another_sender() {
-    let fixture = Fixture::new();
+    let fixture = Rules::new();
     let with = |secret: &str| {
         let mut body = to("https://example.com");
         body["secret"] = json!(secret);

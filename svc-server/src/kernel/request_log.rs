@@ -167,14 +167,14 @@ mod tests {
     use crate::{Api, Settings};
 
     /// An API over a store in memory, with one account and its key.
-    struct Fixture {
+    struct LoggedApi {
         svc: Svc,
         api: Api,
         tenant: TenantId,
         bearer: String,
     }
 
-    impl Fixture {
+    impl LoggedApi {
         async fn new(settings: Settings) -> Self {
             let svc = Svc::in_memory();
             let tenant = svc.accounts().create(TenantCreate::named("Harbour Plumbing")).await.unwrap().id;
@@ -198,7 +198,7 @@ mod tests {
 
     #[tokio::test]
     async fn requests_with_a_key_are_logged_with_their_events() {
-        let f = Fixture::new(Settings::default()).await;
+        let f = LoggedApi::new(Settings::default()).await;
         let email = r#"{"email": "ada@example.com"}"#;
         let post = || Request::post("/api/v1/contacts").header("authorization", &f.bearer);
         assert_eq!(f.send(post().header("x-request-id", "first"), email).await, 201);
@@ -231,7 +231,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_log_can_be_turned_off() {
-        let f = Fixture::new(Settings { request_log: false, ..Settings::default() }).await;
+        let f = LoggedApi::new(Settings { request_log: false, ..Settings::default() }).await;
         assert_eq!(f.send(Request::get("/api/v1/ping").header("authorization", &f.bearer), "").await, 200);
         assert_eq!(f.requests().await, []);
     }

@@ -59,9 +59,7 @@ async fn the_audit_log_and_the_request_log_name_the_app() {
     let server = Server::start().await;
     let app = server.app(None, "Route <b>Planner").await;
     let grant = server.connect(server.tenant, &app).await;
-    let acts = server.svc.acting_as(Actor::App { app: app.id, grant });
-    let contact = ContactCreate::new("ada@example.com".parse().unwrap());
-    acts.account(server.tenant).contacts().create(contact).await.unwrap();
+    server.acting_as(Actor::App { app: app.id, grant }).contact("ada@example.com").await;
     let store = server.svc.store();
     let request = ApiRequest {
         id: store.env().id(store.env().now()),
@@ -108,7 +106,7 @@ async fn without_apps_there_are_no_pages_about_them() {
     let server = Server::start().await;
     let app = server.app(Some(server.tenant), "Route Planner").await;
     let (api, _) = Builder::new(&server.svc).dashboard(true).build();
-    let server = Server { api, ..server };
+    let server = server.serving(api);
     let owner = server.signed_in(Role::Owner).await;
     let own = format!("/developer-apps/{}", app.id);
     for path in ["/apps", "/developer-apps", "/developer-apps/new", own.as_str()] {

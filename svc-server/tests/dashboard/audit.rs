@@ -27,13 +27,9 @@ async fn the_audit_log_is_filtered_by_actor_object_and_time() {
     let key = account.keys().create(key).await.unwrap().key;
     account.members().add("bob@example.com".parse().unwrap(), Role::Owner).await.unwrap();
     server.clock.advance(std::time::Duration::from_secs(2 * 24 * 60 * 60));
-    let by_key = server.svc.acting_as(Actor::Key(key.id));
-    let ada = ContactCreate::new("ada@example.com".parse().unwrap());
-    let ada = by_key.account(server.tenant).contacts().create(ada).await.unwrap().id;
-    let by_bob = server.svc.acting_as(Actor::Dashboard("bob@example.com".to_owned()));
-    by_bob.account(server.tenant).invoices().create(InvoiceCreate::new("5".parse().unwrap())).await.unwrap();
-    let eve = ContactCreate::new("eve@example.com".parse().unwrap());
-    let eve = server.svc.account(server.other).contacts().create(eve).await.unwrap().id;
+    let ada = server.acting_as(Actor::Key(key.id)).contact("ada@example.com").await.id;
+    server.acting_as(Actor::Dashboard("bob@example.com".to_owned())).invoice(None, "5").await;
+    let eve = server.of(server.other).contact("eve@example.com").await.id;
     let (contact, invoice) = ("created contact ada@example.com", "created invoice INV-0001");
     for (query, want) in [
         (format!("actor=key:{}", key.id), &[contact][..]),
@@ -73,10 +69,8 @@ async fn what_an_assistant_changed_is_among_the_changes_of_its_key_and_names_the
     let key = KeyCreate { name: Some("CI".to_owned()), ..KeyCreate::default() };
     let key = account.keys().create(key).await.unwrap().key;
     let tool = Actor::Tool { client: Box::new(Actor::Key(key.id)), tool: "create_contact".to_owned() };
-    let ada = ContactCreate::new("ada@example.com".parse().unwrap());
-    server.svc.acting_as(tool).account(server.tenant).contacts().create(ada).await.unwrap();
-    let bob = ContactCreate::new("bob@example.com".parse().unwrap());
-    server.svc.acting_as(Actor::Key(key.id)).account(server.tenant).contacts().create(bob).await.unwrap();
+    server.acting_as(tool).contact("ada@example.com").await;
+    server.acting_as(Actor::Key(key.id)).contact("bob@example.com").await;
     let [by_tool, by_bob] = ["created contact ada@example.com", "created contact bob@example.com"];
     for (query, want) in [
         (format!("actor=key:{}", key.id), &[by_bob, by_tool][..]),
@@ -142,8 +136,7 @@ async fn a_filter_that_finds_little_says_how_far_it_looked() {
     account.keys().create(KeyCreate { name: Some("CI".to_owned()), ..KeyCreate::default() }).await.unwrap();
     server.clock.advance(std::time::Duration::from_secs(1));
     for number in 0..2_100 {
-        let contact = ContactCreate::new(format!("c{number}@example.com").parse().unwrap());
-        account.contacts().create(contact).await.unwrap();
+        server.contact(&format!("c{number}@example.com")).await;
     }
     let first = viewer.get("/audit?kind=key").await.text;
     assert!(

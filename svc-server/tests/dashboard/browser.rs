@@ -1,6 +1,7 @@
 //! A server in this process, and browsers that are signed in to it.
 
 use std::net::{IpAddr, Ipv4Addr};
+use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
@@ -8,7 +9,7 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::header::{COOKIE, HOST, LOCATION, ORIGIN, SET_COOKIE};
 use http::{HeaderMap, Method, Request, StatusCode};
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::Full;
 use svc_core::accounts::apps::{App, AppCreate};
 use svc_core::accounts::dashboard_links::NewDashboardLink;
 use svc_core::accounts::grants::GrantId;
@@ -22,6 +23,8 @@ use svc_core::webhooks::deliveries::{AttemptCause, AttemptLog};
 use svc_core::webhooks::engine::{Attempt, AttemptResult};
 use svc_server::deliver::{Trial, WebhookClient};
 use svc_server::{Api, Builder, OauthSettings};
+pub(crate) use svc_test_support::Response;
+use svc_test_support::{Fixture, TestServer};
 
 /// The address of the server in the browser.
 pub(crate) const ORIGIN_URL: &str = "http://localhost:8080";
@@ -31,10 +34,7 @@ pub(crate) const PEER: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// A server with two accounts, under a clock that stands still.
 pub(crate) struct Server {
-    pub(crate) svc: Svc,
-    pub(crate) clock: ManualClock,
-    pub(crate) api: Api,
-    pub(crate) tenant: TenantId,
+    pub(crate) server: TestServer,
     pub(crate) other: TenantId,
     /// The names of the transactions since the last look.
     pub(crate) transactions: Arc<Mutex<Vec<&'static str>>>,
@@ -90,17 +90,18 @@ impl StoreWrapper for Noted {
     }
 }
 
-/// A response as a browser sees it.
-pub(crate) struct Response {
-    pub(crate) status: StatusCode,
-    pub(crate) headers: HeaderMap,
-    pub(crate) text: String,
-}
-
 /// A browser with its cookies.
 pub(crate) struct Browser<'s> {
     pub(crate) server: &'s Server,
     pub(crate) cookie: Option<String>,
+}
+
+impl Deref for Server {
+    type Target = TestServer;
+
+    fn deref(&self) -> &TestServer {
+        &self.server
+    }
 }
 
 impl Server {
@@ -109,15 +110,19 @@ impl Server {
         let mut env = Env::new(clock.clone(), SystemEntropy);
         env.event_kinds.register("order.shipped", serde_json::json!({ "examples": [{ "id": "A-17" }] })).unwrap();
         let transactions = Arc::default();
-        let svc = Svc::new(Noted { store: MemoryStore::new(env), transactions: Arc::clone(&transactions) });
-        let tenant = svc.accounts().create(TenantCreate::named("Harbour Plumbing")).await.unwrap().id;
-        let other = svc.accounts().create(TenantCreate::named("Hill Electric")).await.unwrap().id;
+        let store = Noted { store: MemoryStore::new(env), transactions: Arc::clone(&transactions) };
+        let fixture = Fixture { clock: clock.clone(), ..Fixture::on(store).await };
+        let other = fixture.svc.accounts().create(TenantCreate::named("Hill Electric")).await.unwrap().id;
         let tried = Arc::default();
-        let endpoint = Endpoint { tried: Arc::clone(&tried), clock: clock.clone() };
+        let endpoint = Endpoint { tried: Arc::clone(&tried), clock };
         let oauth = OauthSettings::new("https://svc.example".parse().unwrap());
-        let builder = Builder::new(&svc).oauth(oauth);
-        let (api, _) = builder.webhook_client(Arc::new(endpoint)).build();
-        Self { svc, clock, api, tenant, other, transactions, tried }
+        let (api, _) = Builder::new(&fixture.svc).oauth(oauth).webhook_client(Arc::new(endpoint)).build();
+        Self { server: TestServer::new(fixture, api), other, transactions, tried }
+    }
+
+    /// Returns a server of the same accounts with another API.
+    pub(crate) fn serving(self, api: Api) -> Self {
+        Self { server: TestServer::new(self.fixture.clone(), api), ..self }
     }
 
     /// Returns how many transactions had this name since the last call, which forgets all of them.
@@ -176,11 +181,12 @@ impl Server {
 
     /// Sends a request as it is.
     pub(crate) async fn send(&self, request: Request<Full<Bytes>>) -> Response {
-        let (parts, body) = self.api.call(request, PEER).await.into_parts();
+        let response = self.api.call(request, PEER).await;
         // A live list does not end.
-        let is_live = parts.headers.get("content-type").is_some_and(|kind| kind == "text/event-stream");
-        let body = if is_live { Bytes::new() } else { body.collect().await.unwrap().to_bytes() };
-        Response { status: parts.status, headers: parts.headers, text: String::from_utf8(body.to_vec()).unwrap() }
+        if response.headers().get("content-type").is_some_and(|kind| kind == "text/event-stream") {
+            return Response::new(response.status().as_u16(), response.headers().clone(), Bytes::new());
+        }
+        Response::read(response).await
     }
 }
 

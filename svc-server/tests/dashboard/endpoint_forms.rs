@@ -424,11 +424,12 @@ impl WebhookClient for Slow {
 #[tokio::test]
 async fn an_account_has_four_trials_at_a_time() {
     const SHARE: usize = 4;
-    let mut server = Server::start().await;
+    let server = Server::start().await;
     let (arrivals, mut arrived) = mpsc::unbounded_channel();
     let responses = Arc::new(Semaphore::new(0));
     let slow = Slow { arrivals, responses: Arc::clone(&responses) };
-    server.api = Builder::new(&server.svc).dashboard(true).webhook_client(Arc::new(slow)).build().0;
+    let (api, _) = Builder::new(&server.svc).dashboard(true).webhook_client(Arc::new(slow)).build();
+    let server = server.serving(api);
     let developer = server.signed_in(Role::Developer).await;
     let other = server.signed_in_by(DashboardLinkCreate::to(server.other, Role::Developer)).await;
     let typed = form("https://example.com/hook", "all", &[]);

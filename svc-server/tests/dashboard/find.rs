@@ -3,20 +3,13 @@
 use http::StatusCode;
 use http::header::LOCATION;
 use svc_core::accounts::sessions::Role;
-use svc_core::prelude::*;
 
 use super::browser::{Server, encode};
-
-async fn contact(server: &Server, tenant: TenantId, email: &str, first_name: &str) -> Contact {
-    let create = ContactCreate::new(email.parse().unwrap());
-    let details = ContactDetails { first_name: Patch::Set(Some(first_name.parse().unwrap())), ..create.details };
-    server.svc.account(tenant).contacts().create(ContactCreate { details, ..create }).await.unwrap()
-}
 
 #[tokio::test]
 async fn what_is_found_alone_is_shown_and_others_are_listed_by_kind() {
     let server = Server::start().await;
-    let ada = contact(&server, server.tenant, "ada@find.example", "Ada").await;
+    let ada = server.named_contact("ada@find.example", "Ada").await;
     let browser = server.signed_in(Role::Viewer).await;
     let find = async |text: &str| browser.get(&format!("/find?{}", encode(&[("q", text)]))).await;
 
@@ -24,8 +17,8 @@ async fn what_is_found_alone_is_shown_and_others_are_listed_by_kind() {
     assert_eq!(only.status, StatusCode::SEE_OTHER);
     assert_eq!(only.headers[LOCATION], format!("/dashboard/contacts/{}", ada.id));
 
-    let hostile = contact(&server, server.tenant, "b@find.example", "<img src=x>").await;
-    contact(&server, server.other, "c@find.example", "Elsewhere").await;
+    let hostile = server.named_contact("b@find.example", "<img src=x>").await;
+    server.of(server.other).named_contact("c@find.example", "Elsewhere").await;
     let both = find("find.example").await.text;
     for hit in [&ada, &hostile] {
         assert!(both.contains(&format!("href=\"/dashboard/contacts/{}\"", hit.id)), "{both}");

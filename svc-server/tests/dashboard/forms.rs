@@ -248,10 +248,9 @@ async fn records_are_found_and_have_a_history() {
     let server = Server::start().await;
     let viewer = server.signed_in(Role::Viewer).await;
     let account = server.svc.account(server.tenant);
-    let ada = account.contacts().create(ContactCreate::new("ada@example.com".parse().unwrap())).await.unwrap();
+    let ada = server.contact("ada@example.com").await;
     for number in 0..60 {
-        let contact = ContactCreate::new(format!("c{number:02}@example.com").parse().unwrap());
-        account.contacts().create(contact).await.unwrap();
+        server.contact(&format!("c{number:02}@example.com")).await;
     }
     let first = viewer.get("/contacts").await.text;
     assert!(first.contains("c59@example.com") && !first.contains("c09@example.com"));

@@ -56,10 +56,9 @@ async fn a_change_leads_to_its_request_its_events_and_their_deliveries() {
     let server = Server::start().await;
     let viewer = server.signed_in(Role::Viewer).await;
     let key = server.svc.account(server.tenant).keys().create(KeyCreate::default()).await.unwrap().key;
-    let svc = server.svc.acting_as(Actor::Key(key.id));
-    let ada = ContactCreate::new("ada@example.com".parse().unwrap());
-    let ada = svc.account(server.tenant).contacts().create(ada).await.unwrap();
-    let event = svc.account(server.tenant).events().newest(ada.created_at, 1).await.unwrap().remove(0).id;
+    let by_key = server.acting_as(Actor::Key(key.id));
+    let ada = by_key.contact("ada@example.com").await;
+    let event = by_key.account().events().newest(ada.created_at, 1).await.unwrap().remove(0).id;
     let store = server.svc.store();
     let request = ApiRequest {
         id: store.env().id(store.env().now()),
@@ -98,7 +97,7 @@ async fn a_page_says_when_the_record_before_a_change_is_not_known() {
     let server = Server::start().await;
     let viewer = server.signed_in(Role::Viewer).await;
     let account = server.svc.account(server.tenant);
-    let template = account.contacts().create(ContactCreate::new("ada@example.com".parse().unwrap())).await.unwrap();
+    let template = server.contact("ada@example.com").await;
     // A record without events, as an import can write it.
     let id = ContactId::new(server.svc.store().env().id(server.svc.store().env().now()));
     let email = Some("bob@example.com".parse().unwrap());
@@ -139,10 +138,9 @@ async fn the_history_of_a_record_goes_back_beyond_the_newest_changes_of_the_acco
     let server = Server::start().await;
     let viewer = server.signed_in(Role::Viewer).await;
     let account = server.svc.account(server.tenant);
-    let ada = account.contacts().create(ContactCreate::new("ada@example.com".parse().unwrap())).await.unwrap();
+    let ada = server.contact("ada@example.com").await;
     for number in 0..600 {
-        let contact = ContactCreate::new(format!("c{number}@example.com").parse().unwrap());
-        account.contacts().create(contact).await.unwrap();
+        server.contact(&format!("c{number}@example.com")).await;
     }
     let page = viewer.get(&format!("/contacts/{}", ada.id)).await.text;
     assert!(page.contains("contact.created"), "{page}");

@@ -24,7 +24,7 @@ async fn application() -> Server {
         })
     });
     let (api, _) = builder.build();
-    Server { api, ..server }
+    server.serving(api)
 }
 
 fn browser<'s>(server: &'s Server, token: &str) -> Browser<'s> {
@@ -88,11 +88,8 @@ async fn the_operator_names_who_may_frame_the_pages() {
         let dashboard = Some(DashboardSettings { frame_ancestor, ..DashboardSettings::default() });
         let surfaces = Surfaces { dashboard, ..Surfaces::default() };
         let (api, _) = Builder::new(&server.svc).surfaces(surfaces).build();
-        let (svc, clock) = (server.svc.clone(), server.clock.clone());
         let server = Server {
-            api,
-            svc,
-            clock,
+            server: svc_test_support::TestServer::new(server.fixture.clone(), api),
             transactions: server.transactions.clone(),
             tried: server.tried.clone(),
             ..server

@@ -42,8 +42,7 @@ async fn jane(server: &Server) -> ContactId {
 }
 
 async fn invoice(server: &Server, total: &str) -> Invoice {
-    let input = InvoiceCreate { contact_id: Some(jane(server).await), ..InvoiceCreate::new(total.parse().unwrap()) };
-    server.svc.account(server.tenant).invoices().create(input).await.unwrap()
+    server.invoice(jane(server).await, total).await
 }
 
 /// Returns which actions the page of a record offers.
@@ -181,7 +180,7 @@ async fn a_quote_is_accepted_or_declined_once_it_was_sent() {
     let account = server.svc.account(server.tenant);
     let contact = jane(&server).await;
     for (action, status) in [("accept", QuoteStatus::Accepted), ("decline", QuoteStatus::Declined)] {
-        let quote = account.quotes().create(QuoteCreate::new(contact, "99".parse().unwrap())).await.unwrap();
+        let quote = server.quote(contact, "99").await;
         let record = format!("/quotes/{}", quote.id);
         assert_eq!(offered(&owner, &record).await, ["edit"]);
         let early = owner.post(&format!("{record}/{action}"), "").await;

@@ -345,7 +345,7 @@ async fn a_process_has_a_number_of_streams() {
 async fn streams_end_when_the_process_stops() {
     let server = Server::start().await;
     let (api, background) = Builder::new(&server.svc).dashboard(true).build();
-    let server = Server { api, ..server };
+    let server = server.serving(api);
     let viewer = server.signed_in(Role::Viewer).await;
     let stream = viewer.stream("/deliveries/live").await;
     let stop = Arc::new(tokio::sync::Notify::new());

@@ -42,10 +42,6 @@ fn new_id<I: std::str::FromStr<Err: std::fmt::Debug>>(response: &Response) -> I 
     location(response).split(['/', '?']).nth(3).unwrap().parse().unwrap()
 }
 
-async fn contact(server: &Server, tenant: TenantId, email: &str) -> Contact {
-    server.svc.account(tenant).contacts().create(ContactCreate::new(email.parse().unwrap())).await.unwrap()
-}
-
 /// Returns the kinds of the events of an account, the oldest first, and the actors of its audit log for records.
 async fn events(server: &Server, tenant: TenantId) -> Vec<String> {
     let log = server.svc.account(tenant).audit_log().since(Timestamp::from_micros(0), 100).await.unwrap();
@@ -97,7 +93,7 @@ async fn each_kind_of_record_is_created_and_edited() {
     let owner = server.signed_in(Role::Owner).await;
     let account = server.svc.account(server.tenant);
     account.change_settings(|tenant| tenant.time_zone = "Australia/Sydney".parse().unwrap()).await.unwrap();
-    let jane = contact(&server, server.tenant, "jane@example.com").await;
+    let jane = server.contact("jane@example.com").await;
     let id = jane.id.to_string();
 
     let form = owner.get(&format!("/bookings/new?contact={id}")).await.text;
@@ -173,8 +169,8 @@ async fn bad_input_is_shown_at_its_field_and_stays() {
     let owner = server.signed_in(Role::Owner).await;
     let account = server.svc.account(server.tenant);
     account.change_settings(|tenant| tenant.time_zone = "Australia/Sydney".parse().unwrap()).await.unwrap();
-    contact(&server, server.tenant, "taken@example.com").await;
-    let foreign = contact(&server, server.other, "other@example.com").await.id.to_string();
+    server.contact("taken@example.com").await;
+    let foreign = server.of(server.other).contact("other@example.com").await.id.to_string();
     let long = "x".repeat(301);
     for (path, fields, error) in [
         ("/contacts/new", &[("first_name", HOSTILE)][..], "It must not be empty."),
@@ -298,7 +294,7 @@ async fn a_change_over_that_of_another_person_is_refused() {
     let server = Server::start().await;
     let (owner, developer) = (server.signed_in(Role::Owner).await, server.signed_in(Role::Developer).await);
     let account = server.svc.account(server.tenant);
-    let jane = contact(&server, server.tenant, "jane@example.com").await;
+    let jane = server.contact("jane@example.com").await;
     let edit = format!("/contacts/{}/edit", jane.id);
     let old = hidden(&owner.get(&edit).await.text);
     let fields = [("email", "jane@example.com"), ("phone", "0400 000 001")];
@@ -325,7 +321,7 @@ async fn an_edit_changes_only_what_was_typed() {
     let server = Server::start().await;
     let owner = server.signed_in(Role::Owner).await;
     let account = server.svc.account(server.tenant);
-    let jane = contact(&server, server.tenant, "jane@example.com").await;
+    let jane = server.contact("jane@example.com").await;
     let start: Timestamp = "2026-03-20T09:00:30.5Z".parse().unwrap();
     let notes: Note<4096> = "\nTwo lines \n".parse().unwrap();
     let input = BookingCreate {
@@ -351,7 +347,7 @@ async fn a_time_that_clocks_show_twice_is_asked_for() {
     let owner = server.signed_in(Role::Owner).await;
     let account = server.svc.account(server.tenant);
     account.change_settings(|tenant| tenant.time_zone = "Australia/Sydney".parse().unwrap()).await.unwrap();
-    contact(&server, server.tenant, "jane@example.com").await;
+    server.contact("jane@example.com").await;
     let booked = [("contact_id", "jane@example.com"), ("service_name", "Visit")];
     let typed = |start, end, more: &[(&'static str, &'static str)]| {
         [&booked[..], &[("start_time", start), ("end_time", end)], more].concat()
@@ -395,7 +391,7 @@ async fn a_time_that_clocks_show_twice_is_asked_for() {
 async fn viewers_see_no_button_that_changes_records() {
     let server = Server::start().await;
     let viewer = server.signed_in(Role::Viewer).await;
-    let jane = contact(&server, server.tenant, "jane@example.com").await;
+    let jane = server.contact("jane@example.com").await;
     let invoice = InvoiceCreate { contact_id: Some(jane.id), ..InvoiceCreate::new("149.50".parse().unwrap()) };
     let invoice = server.svc.account(server.tenant).invoices().create(invoice).await.unwrap();
     for path in ["/contacts", &format!("/contacts/{}", jane.id), "/invoices", &format!("/invoices/{}", invoice.id)] {

@@ -40,17 +40,9 @@ fn fact(page: &str, name: &str) -> String {
     text(value.split("</dd>").next().unwrap_or_default())
 }
 
-async fn contact(server: &Server, tenant: TenantId, email: &str, name: &str) -> ContactId {
-    let mut contact = ContactCreate::new(email.parse().unwrap());
-    contact.details.first_name = Patch::Set(Some(Text::parse(name).unwrap()));
-    server.svc.account(tenant).contacts().create(contact).await.unwrap().id
-}
-
 async fn invoice(server: &Server, tenant: TenantId, contact: ContactId, total: &str) -> InvoiceId {
-    let invoice = InvoiceCreate { contact_id: Some(contact), ..InvoiceCreate::new(total.parse().unwrap()) };
-    let invoices = server.svc.account(tenant).invoices();
-    let id = invoices.create(invoice).await.unwrap().id;
-    invoices.send(id).await.unwrap();
+    let id = server.of(tenant).invoice(contact, total).await.id;
+    server.svc.account(tenant).invoices().send(id).await.unwrap();
     id
 }
 
@@ -58,12 +50,12 @@ async fn invoice(server: &Server, tenant: TenantId, contact: ContactId, total: &
 async fn lists_name_contacts_and_show_amounts_with_their_currency() {
     let server = Server::start().await;
     let viewer = server.signed_in(Role::Viewer).await;
-    let ada = contact(&server, server.tenant, "ada@example.com", HOSTILE).await;
+    let ada = server.named_contact("ada@example.com", HOSTILE).await.id;
     let paid = invoice(&server, server.tenant, ada, "9860.5").await;
     let account = server.svc.account(server.tenant);
     account.invoices().pay_part(paid, "100".parse().unwrap()).await.unwrap();
-    account.invoices().create(InvoiceCreate::new("5".parse().unwrap())).await.unwrap();
-    account.quotes().create(QuoteCreate::new(ada, "99".parse().unwrap())).await.unwrap();
+    server.invoice(None, "5").await;
+    server.quote(ada, "99").await;
     let page = without_labels(&viewer.get("/invoices").await.text);
     assert!(!page.contains(HOSTILE) && page.contains(&format!("href=\"/dashboard/contacts/{ada}\"")), "{page}");
     assert!(page.contains("<td class=\"number\"><span class=\"fixed\">AUD 9,860.50</span></td>"), "{page}");
@@ -86,9 +78,9 @@ async fn lists_are_filtered_by_days_of_the_account() {
     let server = Server::start().await;
     let account = server.svc.account(server.tenant);
     account.change_settings(|tenant| tenant.time_zone = TimeZone::parse("Australia/Sydney").unwrap()).await.unwrap();
-    contact(&server, server.tenant, "ada@example.com", "Ada").await;
+    server.named_contact("ada@example.com", "Ada").await;
     server.clock.advance(std::time::Duration::from_secs(2 * 24 * 60 * 60));
-    contact(&server, server.tenant, "bob@example.com", "Bob").await;
+    server.named_contact("bob@example.com", "Bob").await;
     let viewer = server.signed_in(Role::Viewer).await;
     // Ada was created on March 15 at 02:09 in Sydney, which is March 14 in UTC.
     for (query, names) in [
@@ -117,8 +109,8 @@ async fn a_csv_file_has_what_the_filters_show_and_runs_no_formula() {
     let server = Server::start().await;
     let viewer = server.signed_in(Role::Viewer).await;
     let (tenant, other) = (server.tenant, server.other);
-    let hostile = contact(&server, tenant, "ada@example.com", "=HYPERLINK(\"http://x\")").await;
-    let elsewhere = contact(&server, other, "eve@example.com", "Eve").await;
+    let hostile = server.of(tenant).named_contact("ada@example.com", "=HYPERLINK(\"http://x\")").await.id;
+    let elsewhere = server.of(other).named_contact("eve@example.com", "Eve").await.id;
     let id = invoice(&server, tenant, hostile, "9860.5").await;
     invoice(&server, other, elsewhere, "1").await;
     let draft = InvoiceCreate::new("5".parse().unwrap());
@@ -171,7 +163,7 @@ async fn a_csv_file_has_all_rows_however_many() {
 async fn the_file_of_a_contact_has_all_that_is_known_of_it() {
     let server = Server::start().await;
     let developer = server.signed_in(Role::Developer).await;
-    let ada = contact(&server, server.tenant, "ada@example.com", "Ada").await;
+    let ada = server.named_contact("ada@example.com", "Ada").await.id;
     let empty = developer.get(&format!("/contacts/{ada}/data")).await;
     assert_eq!(empty.headers["content-disposition"], format!("attachment; filename=\"contact-{ada}.json\""));
     let read = |text: &str| serde_json::from_str::<ContactData>(text).unwrap_or_else(|error| panic!("{error}: {text}"));
@@ -193,7 +185,7 @@ async fn the_file_of_a_contact_has_all_that_is_known_of_it() {
     let want = account.contacts().data(ada).await.unwrap();
     let (data, want) = (serde_json::to_value(data).unwrap(), serde_json::to_value(want).unwrap());
     assert_eq!(data, want, "as the facade returns it");
-    let other = contact(&server, server.other, "eve@example.com", "Eve").await;
+    let other = server.of(server.other).named_contact("eve@example.com", "Eve").await.id;
     assert_eq!(developer.get(&format!("/contacts/{other}/data")).await.status, StatusCode::NOT_FOUND);
 }
 
@@ -202,8 +194,8 @@ async fn a_contact_has_its_records_and_what_is_outstanding() {
     let server = Server::start().await;
     let viewer = server.signed_in(Role::Viewer).await;
     let account = server.svc.account(server.tenant);
-    let ada = contact(&server, server.tenant, "ada@example.com", "Ada").await;
-    let bob = contact(&server, server.tenant, "bob@example.com", "Bob").await;
+    let ada = server.named_contact("ada@example.com", "Ada").await.id;
+    let bob = server.named_contact("bob@example.com", "Bob").await.id;
     for _ in 0..11 {
         invoice(&server, server.tenant, ada, "100.25").await;
     }
@@ -217,7 +209,7 @@ async fn a_contact_has_its_records_and_what_is_outstanding() {
     account.invoices().create(draft).await.unwrap();
     account.invoices().send(yen).await.unwrap();
     invoice(&server, server.tenant, bob, "55").await;
-    account.quotes().create(QuoteCreate::new(ada, "99".parse().unwrap())).await.unwrap();
+    server.quote(ada, "99").await;
     let start = Timestamp::parse("2026-03-20T09:00:00Z").unwrap();
     account.bookings().create(BookingCreate::new(ada, Text::parse("Blocked drain").unwrap(), start)).await.unwrap();
     let page = viewer.get(&format!("/contacts/{ada}")).await.text;
@@ -230,7 +222,7 @@ async fn a_contact_has_its_records_and_what_is_outstanding() {
     assert!(all.contains("INV-0001") && all.contains("INV-0013") && !all.contains("INV-0014"), "{all}");
     let of_bob = viewer.get(&format!("/contacts/{bob}")).await.text;
     assert!(of_bob.contains("AUD 55.00") && !of_bob.contains("INV-0013"), "{of_bob}");
-    let elsewhere = contact(&server, server.other, "eve@example.com", "Mallory").await;
+    let elsewhere = server.of(server.other).named_contact("eve@example.com", "Mallory").await.id;
     assert_eq!(viewer.get(&format!("/contacts/{elsewhere}")).await.status, StatusCode::NOT_FOUND);
     let of_other = viewer.get(&format!("/invoices?contact={elsewhere}")).await.text;
     assert!(of_other.contains("Nothing found") && !of_other.contains("Mallory"), "{of_other}");
@@ -240,7 +232,7 @@ async fn a_contact_has_its_records_and_what_is_outstanding() {
 async fn an_invoice_has_its_contact_and_its_payments() {
     let server = Server::start().await;
     let viewer = server.signed_in(Role::Viewer).await;
-    let ada = contact(&server, server.tenant, "ada@example.com", "Ada").await;
+    let ada = server.named_contact("ada@example.com", "Ada").await.id;
     let id = invoice(&server, server.tenant, ada, "9860.5").await;
     let invoices = server.svc.account(server.tenant).invoices();
     let page = viewer.get(&format!("/invoices/{id}")).await.text;

@@ -292,14 +292,11 @@ async fn session(server: &Server, link: DashboardLinkCreate) -> String {
 
 async fn contact(server: &Server, tenant: TenantId) -> ContactId {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
-    let email = format!("ada{}@example.com", NUMBER.fetch_add(1, Ordering::Relaxed));
-    let contact = server.svc.account(tenant).contacts().create(ContactCreate::new(email.parse().unwrap())).await;
-    contact.unwrap().id
+    server.of(tenant).contact(&format!("ada{}@example.com", NUMBER.fetch_add(1, Ordering::Relaxed))).await.id
 }
 
 async fn endpoint(server: &Server, tenant: TenantId) -> WebhookSubscription {
-    let url = "https://example.com/hook".parse().unwrap();
-    server.svc.account(tenant).webhooks().create(WebhookCreate::new(url, EventSet::All)).await.unwrap()
+    server.of(tenant).webhook("https://example.com/hook", "*").await
 }
 
 async fn delivery(server: &Server, tenant: TenantId) -> Delivery {
@@ -376,7 +373,7 @@ async fn try_page(server: &Server, browser: &Browser<'_>, person: &str, page: (&
     let response = ask(browser, method, &path, form).await;
     let status = response.status;
     // The viewer of the API reference has a policy of its own.
-    let is_viewer = (method, path.as_str(), status) == ("POST", "/reference", StatusCode::OK);
+    let is_viewer = (method, path.as_str(), status) == ("POST", "/reference", 200);
     assert_eq!(response.headers[CONTENT_SECURITY_POLICY] == POLICY, !is_viewer, "{name}");
     assert_eq!(response.headers[CACHE_CONTROL], "no-store", "{name}");
     assert!(response.text.len() < MAX_PAGE, "{name}: {} bytes", response.text.len());
@@ -414,7 +411,7 @@ async fn an_id_of_another_account_is_not_found() {
             assert_eq!(response.status, StatusCode::NOT_FOUND, "{method} {path} {missing}");
         }
         let response = ask(&owner, method, &path.replace("{id}", &own), form).await;
-        assert!(response.status.is_success() || response.status.is_redirection(), "{method} {path}");
+        assert!((200..400).contains(&response.status), "{method} {path}");
     }
 }
 

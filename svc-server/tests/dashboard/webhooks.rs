@@ -19,8 +19,7 @@ pub(crate) const ESCAPED: &str = "&lt;script&gt;alert(1)&lt;/script&gt;&quot;'&a
 
 impl Server {
     pub(crate) async fn endpoint(&self) -> WebhookSubscription {
-        let url = "https://example.com/hook".parse().unwrap();
-        self.svc.account(self.tenant).webhooks().create(WebhookCreate::new(url, EventSet::All)).await.unwrap()
+        self.webhook("https://example.com/hook", "*").await
     }
 
     /// Sends a test event to an endpoint, and records an attempt at its delivery that failed.
@@ -288,7 +287,7 @@ async fn a_refused_form_is_shown_again_with_the_reason_beside_it() {
         ("/deliveries/replay".to_owned(), "", 422, "Each event goes to each endpoint", "Select at least one delivery"),
     ] {
         let again = owner.post(&path, form).await;
-        assert_eq!(again.status.as_u16(), status, "{path}");
+        assert_eq!(again.status, status, "{path}");
         assert!(again.text.contains(page) && again.text.contains("<nav"), "{path}: {}", again.text);
         assert_eq!(again.text.matches("role=\"alert\"").count(), 1, "{path}");
         let shown = again.text.split("role=\"alert\">").nth(1).unwrap().split('<').next().unwrap();

@@ -29,7 +29,7 @@ use svc_server::api::versions::Version;
 use wiremock::matchers::any;
 use wiremock::{Mock, MockServer, Request, ResponseTemplate};
 
-use super::engine::Fixture;
+use super::engine::Sender;
 
 fn body(value: &Value) -> Vec<u8> {
     value.to_string().into_bytes()
@@ -89,10 +89,10 @@ async fn fire_every_kind(tx: &mut dyn Tx, tenant: TenantId, url: &str) -> Result
 async fn deliveries_of_every_kind_match_the_document() {
     let receiver = MockServer::start().await;
     Mock::given(any()).respond_with(ResponseTemplate::new(204)).mount(&receiver).await;
-    let fixture = Fixture::start(&[]).await;
+    let fixture = Sender::start(&[]).await;
     let (tenant, url) = (fixture.tenant, receiver.uri());
     let fired =
-        fixture.store.write("test", (tenant, url), async |tx, (tenant, url)| fire_every_kind(tx, *tenant, url).await);
+        fixture.store().write("test", (tenant, url), async |tx, (tenant, url)| fire_every_kind(tx, *tenant, url).await);
     fired.await.unwrap();
     let is_done = |status| status == DeliveryStatus::Succeeded;
     fixture.until(|deliveries| deliveries.iter().all(|delivery| is_done(delivery.status))).await;
@@ -183,8 +183,8 @@ async fn let_operational_events_happen(tx: &mut dyn Tx, tenant: TenantId) -> Res
 /// Events about apps are compared with the document in `tests/oauth/document.rs`.
 #[tokio::test(flavor = "multi_thread")]
 async fn operational_events_match_the_document() {
-    let fixture = Fixture::start(&[]).await;
-    let (tenant, store) = (fixture.tenant, Arc::clone(&fixture.store));
+    let fixture = Sender::start(&[]).await;
+    let (tenant, store) = (fixture.tenant, Arc::clone(fixture.store()));
     fixture.stop().await;
     let url = "https://ops.example.com/hooks".parse().unwrap();
     operational::set_webhook(&*store, Some(&url)).await.unwrap();

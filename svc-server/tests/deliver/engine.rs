@@ -1,6 +1,7 @@
 //! The whole way from a change to the receiver: wakeup by the commit, signatures, retries, pause, replay, restart.
 
 use std::future::Future;
+use std::ops::Deref;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -8,15 +9,10 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
-use svc_core::Svc;
-use svc_core::accounts::tenants::{self, TenantCreate};
-use svc_core::env::Env;
 use svc_core::input::Input as _;
-use svc_core::resources::contacts::Contact;
 use svc_core::resources::crud;
-use svc_core::sandboxes;
 use svc_core::store::{DeliveryFilter, Store};
-use svc_core::values::{EventKind, EventKinds, HostPolicy, TenantId};
+use svc_core::values::{EventKind, EventKinds};
 use svc_core::webhooks::deliveries::{Delivery, DeliveryStatus, RetrySchedule};
 use svc_core::webhooks::engine::{Attempt, AttemptResult, Policy};
 use svc_core::webhooks::replays::{self, ReplayCreate};
@@ -25,18 +21,27 @@ use svc_core::webhooks::statistics::AttemptOutcome;
 use svc_core::webhooks::subscriptions::{self, SubscriptionId, WebhookSubscription};
 use svc_server::deliver::{self, HttpWebhookClient, WebhookClient};
 use svc_server::outbound::resolver::SystemResolver;
+use svc_test_support::Fixture;
+use svc_test_support::fixture::local_env;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use super::receivers::{FAILS, OK, Received, Receiver};
 
-/// A store with a tenant, and a running delivery engine.
-pub(crate) struct Fixture {
-    pub(crate) store: Arc<dyn Store>,
-    pub(crate) tenant: TenantId,
+/// An account whose webhooks are sent by a running engine.
+pub(crate) struct Sender {
+    fixture: Fixture,
     stop: oneshot::Sender<()>,
     engine: JoinHandle<()>,
     _folder: tempfile::TempDir,
+}
+
+impl Deref for Sender {
+    type Target = Fixture;
+
+    fn deref(&self) -> &Fixture {
+        &self.fixture
+    }
 }
 
 fn policy(delays: &[u64]) -> Policy {
@@ -44,7 +49,7 @@ fn policy(delays: &[u64]) -> Policy {
     Policy { timeout: Duration::from_secs(5), retry, ..Policy::default() }
 }
 
-impl Fixture {
+impl Sender {
     pub(crate) async fn start(delays: &[u64]) -> Self {
         Self::start_with(delays, |client| Arc::new(client)).await
     }
@@ -52,43 +57,24 @@ impl Fixture {
     /// Starts an engine whose client is made of the usual one.
     async fn start_with(delays: &[u64], client: impl FnOnce(HttpWebhookClient) -> Arc<dyn WebhookClient>) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let mut env = Env::system();
-        env.webhook_hosts = HostPolicy::AllowPrivate;
         let url = format!("sqlite://{}", folder.path().join("svc.db").display());
-        let store = svc_store::open(&url, env).await.unwrap();
-        let tenant = store.write("test", (), async |tx, ()| tenants::create(tx, TenantCreate::named("Test")).await);
-        let tenant = tenant.await.unwrap().id;
-        let (stop, engine) = start(&store, policy(delays), client);
-        Self { store, tenant, stop, engine, _folder: folder }
+        let fixture = Fixture::on(svc_store::open(&url, local_env()).await.unwrap()).await;
+        let (stop, engine) = start(fixture.store(), policy(delays), client);
+        Self { fixture, stop, engine, _folder: folder }
     }
 
     pub(crate) async fn subscribe(&self, url: &str) -> WebhookSubscription {
-        let (tenant, body) = (self.tenant, format!(r#"{{"url": "{url}", "events": ["contact.created"]}}"#));
-        let create = self.store.write("test", (body, tenant), async |tx, (body, tenant)| {
-            let input = subscriptions::WebhookCreate::from_body(body.as_bytes());
-            crud::create::<WebhookSubscription>(tx, *tenant, input?).await
-        });
-        create.await.unwrap()
-    }
-
-    pub(crate) async fn contact(&self, email: &str) -> Contact {
-        let (tenant, body) = (self.tenant, format!(r#"{{"email": "{email}"}}"#));
-        let create = self.store.write("test", (body, tenant), async |tx, (body, tenant)| {
-            let input = svc_core::resources::contacts::ContactCreate::from_body(body.as_bytes());
-            crud::create::<Contact>(tx, *tenant, input?).await
-        });
-        create.await.unwrap()
+        self.webhook(url, "contact.created").await
     }
 
     async fn subscription(&self, id: SubscriptionId) -> WebhookSubscription {
-        let tenant = self.tenant;
-        self.store.read("test", (tenant, id), async |tx, &(tenant, id)| crud::get(tx, tenant, id).await).await.unwrap()
+        self.account().webhooks().get(id).await.unwrap()
     }
 
     async fn deliveries(&self) -> Vec<Delivery> {
         let tenant = self.tenant;
         let filter = DeliveryFilter { oldest_first: true, ..DeliveryFilter::default() };
-        let read = self.store.read("test", (tenant, filter), async |tx, (tenant, filter)| {
+        let read = self.store().read("test", (tenant, filter), async |tx, (tenant, filter)| {
             Ok(tx.list_deliveries(*tenant, filter).await?)
         });
         read.await.unwrap()
@@ -142,7 +128,7 @@ fn text<'a>(received: &'a Received, name: &str) -> &'a str {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_is_delivered_with_both_kinds_of_signatures() {
     let receiver = Receiver::with_responses(&[OK]).await;
-    let fixture = Fixture::start(&[]).await;
+    let fixture = Sender::start(&[]).await;
     let hook = fixture.subscribe(&receiver.url("/hook")).await;
     let contact = fixture.contact("ada@example.com").await;
     let received = within(receiver.next()).await;
@@ -167,7 +153,7 @@ async fn a_change_is_delivered_with_both_kinds_of_signatures() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failed_delivery_is_retried_with_the_same_id() {
     let receiver = Receiver::with_responses(&[FAILS, FAILS, OK]).await;
-    let fixture = Fixture::start(&[1, 1, 1]).await;
+    let fixture = Sender::start(&[1, 1, 1]).await;
     fixture.subscribe(&receiver.url("/")).await;
     fixture.contact("ada@example.com").await;
     let (first, second, third) =
@@ -177,7 +163,7 @@ async fn a_failed_delivery_is_retried_with_the_same_id() {
     assert_eq!(numbers, ["1", "2", "3"]);
     let done = fixture.until(|deliveries| deliveries[0].status == DeliveryStatus::Succeeded).await;
     let (tenant, id) = (fixture.tenant, done[0].id);
-    let log = fixture.store.read("test", (tenant, id), async |tx, &(tenant, id)| {
+    let log = fixture.store().read("test", (tenant, id), async |tx, &(tenant, id)| {
         let mut log = tx.attempts(tenant, id, u32::MAX, u32::MAX).await?;
         log.reverse();
         Ok(log)
@@ -207,12 +193,12 @@ impl WebhookClient for PanickingClient {
 async fn an_attempt_fails_if_its_client_panics() {
     let receiver = Receiver::with_responses(&[OK]).await;
     let client = |usual| Arc::new(PanickingClient { usual, attempts: AtomicU32::new(0) }) as Arc<dyn WebhookClient>;
-    let fixture = Fixture::start_with(&[1, 1], client).await;
+    let fixture = Sender::start_with(&[1, 1], client).await;
     fixture.subscribe(&receiver.url("/hook")).await;
     fixture.contact("ada@example.com").await;
     let delivery = fixture.until(|deliveries| deliveries[0].status == DeliveryStatus::Succeeded).await.remove(0);
     let tenant = fixture.tenant;
-    let logs = fixture.store.read("test", (tenant, delivery.id), async |tx, &(tenant, id)| {
+    let logs = fixture.store().read("test", (tenant, delivery.id), async |tx, &(tenant, id)| {
         let mut log = tx.attempts(tenant, id, u32::MAX, u32::MAX).await?;
         log.reverse();
         Ok(log)
@@ -226,14 +212,14 @@ async fn an_attempt_fails_if_its_client_panics() {
 #[tokio::test(flavor = "multi_thread")]
 async fn attempts_are_counted_for_charts() {
     let receiver = Receiver::with_responses(&[FAILS, OK]).await;
-    let fixture = Fixture::start(&[1]).await;
+    let fixture = Sender::start(&[1]).await;
     let hook = fixture.subscribe(&receiver.url("/")).await;
     fixture.contact("ada@example.com").await;
     fixture.until(|deliveries| deliveries[0].status == DeliveryStatus::Succeeded).await;
-    let (svc, tenant) = (Svc::new(Arc::clone(&fixture.store)), fixture.tenant);
+    let account = fixture.fixture.clone();
     fixture.stop().await;
     for endpoint in [Some(hook.id), None] {
-        let hours = svc.account(tenant).deliveries().attempts_by_hour(endpoint).await.unwrap();
+        let hours = account.account().deliveries().attempts_by_hour(endpoint).await.unwrap();
         let sums = hours.iter().map(|hour| {
             (
                 hour.tally.attempts(),
@@ -250,7 +236,7 @@ async fn attempts_are_counted_for_charts() {
 async fn ten_failures_pause_a_subscription_and_a_replay_sends_its_held_deliveries() {
     let ten_failures: Vec<&str> = std::iter::repeat_n(FAILS, 10).chain([OK]).collect();
     let receiver = Receiver::with_responses(&ten_failures).await;
-    let fixture = Fixture::start(&[1]).await;
+    let fixture = Sender::start(&[1]).await;
     let hook = fixture.subscribe(&receiver.url("/")).await;
     fixture.contact("first@example.com").await;
     // From the first failure on there is one attempt at a time, so each further one counts.
@@ -269,7 +255,7 @@ async fn ten_failures_pause_a_subscription_and_a_replay_sends_its_held_deliverie
     let before: Vec<u32> = deliveries.iter().map(|delivery| delivery.attempts).collect();
 
     let (tenant, id, since) = (fixture.tenant, hook.id, hook.created_at);
-    let resume = fixture.store.write("test", (tenant, id, since), async |tx, &(tenant, id, since)| {
+    let resume = fixture.store().write("test", (tenant, id, since), async |tx, &(tenant, id, since)| {
         let input = subscriptions::WebhookUpdate::from_body(br#"{"enabled": true}"#)?;
         crud::update::<WebhookSubscription>(tx, tenant, id, input).await?;
         let input = ReplayCreate { subscription: id, since, until: None, statuses: Vec::new(), missed: false };
@@ -281,7 +267,7 @@ async fn ten_failures_pause_a_subscription_and_a_replay_sends_its_held_deliverie
     let after: Vec<u32> = deliveries.iter().map(|delivery| delivery.attempts - 1).collect();
     assert_eq!(after, before, "a replay does not reset the count of attempts");
     let read =
-        fixture.store.read("test", (tenant, replay.id), async |tx, &(tenant, id)| Ok(tx.replay(tenant, id).await?));
+        fixture.store().read("test", (tenant, replay.id), async |tx, &(tenant, id)| Ok(tx.replay(tenant, id).await?));
     let replay = read.await.unwrap().unwrap();
     assert_eq!((replay.replayed, replay.finished_at.is_some()), (12, true));
     fixture.stop().await;
@@ -290,11 +276,11 @@ async fn ten_failures_pause_a_subscription_and_a_replay_sends_its_held_deliverie
 #[tokio::test(flavor = "multi_thread")]
 async fn a_replay_can_send_events_from_before_the_subscription() {
     let receiver = Receiver::with_responses(&[OK]).await;
-    let fixture = Fixture::start(&[]).await;
+    let fixture = Sender::start(&[]).await;
     let early = fixture.contact("early@example.com").await;
     let hook = fixture.subscribe(&receiver.url("/")).await;
     let (tenant, id, since) = (fixture.tenant, hook.id, early.created_at);
-    let create = fixture.store.write("test", (id, since, tenant), async |tx, &(id, since, tenant)| {
+    let create = fixture.store().write("test", (id, since, tenant), async |tx, &(id, since, tenant)| {
         let input = ReplayCreate { subscription: id, since, until: None, statuses: Vec::new(), missed: true };
         replays::create(tx, tenant, input).await
     });
@@ -307,11 +293,10 @@ async fn a_replay_can_send_events_from_before_the_subscription() {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_delivery_of_a_sandbox_says_so() {
     let (receiver, real) = (Receiver::with_responses(&[FAILS, OK]).await, Receiver::with_responses(&[OK]).await);
-    let mut fixture = Fixture::start(&[20]).await;
+    let mut fixture = Sender::start(&[20]).await;
     fixture.subscribe(&real.url("/")).await;
     let account = fixture.tenant;
-    let create = fixture.store.write("test", account, async |tx, &account| sandboxes::create(tx, account).await);
-    fixture.tenant = create.await.unwrap().sandbox.id;
+    fixture.fixture.tenant = fixture.account().sandbox().create().await.unwrap().sandbox.id;
     let hook = fixture.subscribe(&receiver.url("/")).await;
     fixture.contact("lin@example.com").await;
     for attempt in ["1", "2"] {
@@ -325,7 +310,7 @@ async fn every_delivery_of_a_sandbox_says_so() {
         );
         assert_eq!(body["tenant_id"], fixture.tenant.to_string());
     }
-    fixture.tenant = account;
+    fixture.fixture.tenant = account;
     fixture.contact("ada@example.com").await;
     let received = within(real.next()).await;
     let body: Value = serde_json::from_slice(&received.body).unwrap();
@@ -337,12 +322,12 @@ async fn every_delivery_of_a_sandbox_says_so() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_test_event_is_delivered_to_its_subscription_only() {
     let (receiver, other) = (Receiver::with_responses(&[FAILS, OK]).await, Receiver::with_responses(&[OK]).await);
-    let fixture = Fixture::start(&[20]).await;
+    let fixture = Sender::start(&[20]).await;
     let hook = fixture.subscribe(&receiver.url("/")).await;
     fixture.subscribe(&other.url("/")).await;
     let (tenant, id) = (fixture.tenant, hook.id);
     let test = fixture
-        .store
+        .store()
         .write("test", (tenant, id), async |tx, &(tenant, id)| subscriptions::send_test(tx, tenant, id, None).await);
     let sent = test.await.unwrap();
     let failed = within(receiver.next()).await;
@@ -369,10 +354,10 @@ async fn a_test_event_is_delivered_to_its_subscription_only() {
 #[tokio::test(flavor = "multi_thread")]
 async fn both_secrets_sign_during_the_overlap_of_a_rotation() {
     let receiver = Receiver::with_responses(&[OK]).await;
-    let fixture = Fixture::start(&[]).await;
+    let fixture = Sender::start(&[]).await;
     let hook = fixture.subscribe(&receiver.url("/")).await;
     let (tenant, id) = (fixture.tenant, hook.id);
-    let rotate = fixture.store.write("test", (tenant, id), async |tx, &(tenant, id)| {
+    let rotate = fixture.store().write("test", (tenant, id), async |tx, &(tenant, id)| {
         subscriptions::rotate_secret(tx, tenant, id, Duration::from_secs(3600)).await
     });
     let rotated = rotate.await.unwrap();
@@ -386,7 +371,7 @@ async fn both_secrets_sign_during_the_overlap_of_a_rotation() {
     svc_webhook_verify::verify(rotated.secret.reveal(), own, &received.body).unwrap_err();
 
     let finish = fixture
-        .store
+        .store()
         .write("test", (tenant, id), async |tx, &(tenant, id)| subscriptions::finish_rotation(tx, tenant, id).await);
     assert_eq!(finish.await.unwrap().secret, rotated.secret);
     fixture.contact("bob@example.com").await;
@@ -401,16 +386,15 @@ async fn both_secrets_sign_during_the_overlap_of_a_rotation() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pending_delivery_is_sent_after_a_restart() {
     let receiver = Receiver::with_responses(&[OK]).await;
-    let fixture = Fixture::start(&[]).await;
+    let fixture = Sender::start(&[]).await;
     fixture.subscribe(&receiver.url("/")).await;
-    let Fixture { store, tenant, stop, engine, _folder } = fixture;
+    let Sender { fixture, stop, engine, _folder } = fixture;
     let _ = stop.send(());
     engine.await.unwrap();
-    let fixture = Fixture { stop: oneshot::channel().0, engine: tokio::spawn(async {}), store, tenant, _folder };
     fixture.contact("ada@example.com").await;
-    let (stop, engine) = start(&fixture.store, policy(&[]), |client| Arc::new(client));
+    let (stop, engine) = start(fixture.store(), policy(&[]), |client| Arc::new(client));
+    let fixture = Sender { fixture, stop, engine, _folder };
     within(receiver.next()).await;
     fixture.until(|deliveries| deliveries[0].status == DeliveryStatus::Succeeded).await;
-    let _ = stop.send(());
-    engine.await.unwrap();
+    fixture.stop().await;
 }

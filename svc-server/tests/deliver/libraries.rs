@@ -13,7 +13,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use svc_core::webhooks::subscriptions;
 
-use super::engine::{Fixture, within};
+use super::engine::{Sender, within};
 use super::receivers::{OK, Received, Receiver};
 
 /// The variable with the path of the Python interpreter that has the library.
@@ -87,10 +87,10 @@ fn installed(variable: &str) -> Option<OsString> {
 /// with a changed body.
 async fn check(verifier: Command) {
     let receiver = Receiver::with_responses(&[OK]).await;
-    let fixture = Fixture::start(&[]).await;
+    let fixture = Sender::start(&[]).await;
     let hook = fixture.subscribe(&receiver.url("/hook")).await;
     let (tenant, id, overlap) = (fixture.tenant, hook.id, Duration::from_secs(3600));
-    let rotate = fixture.store.write("test", (tenant, id, overlap), async |tx, &(tenant, id, overlap)| {
+    let rotate = fixture.store().write("test", (tenant, id, overlap), async |tx, &(tenant, id, overlap)| {
         subscriptions::rotate_secret(tx, tenant, id, overlap).await
     });
     let rotated = rotate.await.unwrap();

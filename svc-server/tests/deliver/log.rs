@@ -10,16 +10,17 @@ use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use svc_core::env::Env;
-use svc_core::prelude::*;
+use svc_core::error::Error;
 use svc_core::store::memory::MemoryStore;
 use svc_core::store::{Access, Store, StoreWrapper, UnitOfWork};
 use svc_core::webhooks::deliveries::AttemptLog;
 use svc_core::webhooks::engine::{Attempt, AttemptResult, Policy};
 use svc_server::deliver::{self, WebhookClient};
+use svc_test_support::Fixture;
 use tokio::sync::Notify;
 use tracing::subscriber::DefaultGuard;
 
-use super::engine::{Fixture, within};
+use super::engine::{Sender, within};
 use super::receivers::{FAILS, Receiver};
 
 /// Collects the log.
@@ -64,7 +65,7 @@ async fn failed_attempts_are_logged_without_the_path_of_the_url() {
     let _collecting = log.collect();
 
     let receiver = Receiver::with_responses(&[FAILS]).await;
-    let fixture = Fixture::start(&[1]).await;
+    let fixture = Sender::start(&[1]).await;
     let hook = fixture.subscribe(&receiver.url("/hooks/t0ken?key=t0ken")).await;
     fixture.contact("ada@example.com").await;
     let deliveries = fixture.until(|deliveries| deliveries[0].failures == 2).await;
@@ -154,11 +155,9 @@ async fn a_sender_that_stops_says_what_it_leaves() {
         let sender = StuckSender { store, stuck, batches: AtomicUsize::new(0), begun: Arc::clone(&begun) };
         let sender = Arc::new(sender);
         let store = Arc::clone(&sender) as Arc<dyn Store>;
-        let svc = Svc::new(Arc::clone(&store));
-        let account = svc.account(svc.accounts().create(TenantCreate::named("Test")).await.unwrap().id);
-        let url = WebhookUrl::parse("https://example.com/hook").unwrap();
-        account.webhooks().create(WebhookCreate::new(url, EventSet::All)).await.unwrap();
-        account.contacts().create(ContactCreate::new("ada@example.com".parse().unwrap())).await.unwrap();
+        let fixture = Fixture::on(Arc::clone(&store)).await;
+        fixture.webhook("https://example.com/hook", "*").await;
+        fixture.contact("ada@example.com").await;
         let client = Arc::new(StuckClient(sender));
         let stop = async move { begun.notified().await };
         within(deliver::run(store, Policy::default(), client, Arc::default(), stop, Duration::ZERO)).await;

@@ -7,7 +7,7 @@ use svc_core::webhooks::deliveries::{Delivery, DeliveryStatus};
 use wiremock::matchers::{header, header_exists, header_regex, method, path, query_param};
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
-use super::engine::Fixture;
+use super::engine::Sender;
 
 /// The delay before the only retry, in milliseconds. It is longer than a test.
 const DELAY: u64 = 60_000;
@@ -30,7 +30,7 @@ async fn a_delivery_is_one_post_with_these_headers_and_this_body() {
         .expect(1)
         .mount(&receiver)
         .await;
-    let fixture = Fixture::start(&[DELAY]).await;
+    let fixture = Sender::start(&[DELAY]).await;
     fixture.subscribe(&format!("{}/hooks/svc?from=svc", receiver.uri())).await;
     let contact = fixture.contact("ada@example.com").await;
     fixture.until(|deliveries| deliveries[0].status == DeliveryStatus::Succeeded).await;
@@ -68,12 +68,12 @@ async fn a_delivery_is_one_post_with_these_headers_and_this_body() {
 async fn deliver_to(receiver: &MockServer, response: ResponseTemplate) -> (Delivery, Option<i64>) {
     receiver.reset().await;
     Mock::given(method("POST")).and(path("/hook")).respond_with(response).expect(1).mount(receiver).await;
-    let fixture = Fixture::start(&[DELAY]).await;
+    let fixture = Sender::start(&[DELAY]).await;
     fixture.subscribe(&format!("{}/hook", receiver.uri())).await;
     fixture.contact("ada@example.com").await;
     let ended = |deliveries: &[Delivery]| deliveries[0].last_status.is_some();
     let delivery = fixture.until(ended).await.remove(0);
-    let now = fixture.store.env().now();
+    let now = fixture.store().env().now();
     fixture.stop().await;
     receiver.verify().await;
     let due = delivery.next_attempt_at.map(|at| at.as_seconds() - now.as_seconds());

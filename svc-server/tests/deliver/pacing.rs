@@ -6,18 +6,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use svc_core::Svc;
-use svc_core::accounts::tenants::TenantCreate;
-use svc_core::env::{Env, ManualClock, SeededEntropy};
-use svc_core::input::Input as _;
-use svc_core::resources::contacts::ContactCreate;
-use svc_core::store::Store;
-use svc_core::store::memory::MemoryStore;
-use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::deliveries::AttemptLog;
 use svc_core::webhooks::engine::{Attempt, AttemptResult, Policy};
-use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookCreate};
+use svc_core::webhooks::subscriptions::SubscriptionId;
 use svc_server::deliver::{self, WebhookClient};
+use svc_test_support::Fixture;
+use svc_test_support::fixture::{START, account};
 use tokio::time::Instant;
 
 /// The places of the sender for attempts that have just started.
@@ -55,41 +49,28 @@ impl WebhookClient for Client {
     }
 }
 
-async fn subscribe(svc: &Svc, tenant: TenantId) -> SubscriptionId {
-    let input = WebhookCreate::from_body(br#"{"url": "https://example.com", "events": ["contact.created"]}"#).unwrap();
-    svc.account(tenant).webhooks().create(input).await.unwrap().id
-}
-
-async fn contact(svc: &Svc, tenant: TenantId, email: &str) {
-    let input = ContactCreate::from_body(format!(r#"{{"email": "{email}"}}"#).as_bytes()).unwrap();
-    svc.account(tenant).contacts().create(input).await.unwrap();
-}
-
 #[tokio::test(start_paused = true)]
 async fn attempts_start_a_few_at_a_time_and_those_at_an_unknown_endpoint_at_once() {
-    let clock = ManualClock::at(Timestamp::from_micros(1_773_500_966_535_897));
-    let mut env = Env::new(clock.clone(), SeededEntropy::new(1));
-    env.max_webhooks = 200;
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::new(env));
-    let svc = Svc::new(Arc::clone(&store));
-    let tenant = svc.accounts().create(TenantCreate::named("Harbour Plumbing")).await.unwrap().id;
+    let fixture = Fixture::at(START, account(), |env| env.max_webhooks = 200);
+    let subscribe = async || fixture.webhook("https://example.com", "contact.created").await.id;
     for _ in 0..KNOWN {
-        subscribe(&svc, tenant).await;
+        subscribe().await;
     }
     let client = Arc::new(Client::default());
     let sender: Arc<dyn WebhookClient> = client.clone();
-    let run = deliver::run(store, Policy::default(), sender, Arc::default(), pending(), Duration::ZERO);
+    let run =
+        deliver::run(Arc::clone(fixture.store()), Policy::default(), sender, Arc::default(), pending(), Duration::ZERO);
     let sender = tokio::spawn(run);
     // Later than the timestamps of what there is, so that deliveries are due at once.
-    clock.advance(Duration::from_secs(1));
-    contact(&svc, tenant, "ada@example.com").await;
+    fixture.clock.advance(Duration::from_secs(1));
+    fixture.contact("ada@example.com").await;
     // The clock of tokio goes on when nothing else is left to do: all endpoints have succeeded then.
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(client.known.lock().unwrap().len(), KNOWN);
 
-    let unknown = subscribe(&svc, tenant).await;
-    clock.advance(Duration::from_secs(1));
-    contact(&svc, tenant, "grace@example.com").await;
+    let unknown = subscribe().await;
+    fixture.clock.advance(Duration::from_secs(1));
+    fixture.contact("grace@example.com").await;
     let begin = Instant::now();
     tokio::time::sleep(Duration::from_secs(1)).await;
     let started = std::mem::take(&mut *client.started.lock().unwrap());

@@ -5,10 +5,10 @@ use std::net::SocketAddr;
 
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Shared};
-use svc_core::env::Env;
-use svc_core::prelude::*;
+use svc_core::Svc;
 use svc_core::store::memory::MemoryStore;
-use svc_core::values::HostPolicy;
+use svc_test_support::Fixture;
+use svc_test_support::fixture::local_env;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
@@ -20,12 +20,8 @@ pub(crate) type Stop = Shared<BoxFuture<'static, ()>>;
 
 /// Runs an application, creates a contact over HTTP, and waits for its event.
 pub(crate) async fn check(address: SocketAddr, serve: impl AsyncFnOnce(Svc, Stop)) {
-    let mut env = Env::system();
-    env.webhook_hosts = HostPolicy::AllowPrivate;
-    let svc = Svc::new(MemoryStore::new(env));
-    let account = svc.accounts().create(TenantCreate::named("Harbour Plumbing")).await.unwrap();
-    let account = svc.account(account.id);
-    let key = account.keys().create(KeyCreate { write: true, ..KeyCreate::default() }).await.unwrap();
+    let fixture = Fixture::on(MemoryStore::new(local_env())).await;
+    let key = fixture.key().await;
 
     let receiver = MockServer::start().await;
     let (arrived, arrival) = oneshot::channel();
@@ -40,18 +36,17 @@ pub(crate) async fn check(address: SocketAddr, serve: impl AsyncFnOnce(Svc, Stop
         })
         .mount(&receiver)
         .await;
-    let url = WebhookUrl::parse(&receiver.uri()).unwrap();
-    account.webhooks().create(WebhookCreate::new(url, EventSet::All)).await.unwrap();
+    fixture.webhook(&receiver.uri(), "*").await;
 
     let (stop, stopped) = oneshot::channel::<()>();
     let exchange = async {
-        let response = post(address, key.text.reveal()).await;
+        let response = post(address, &key.text).await;
         assert!(response.starts_with("HTTP/1.1 201"), "{response}");
         assert!(response.contains("/business/api/v1/contacts/"), "Location has the mount: {response}");
         arrival.await.unwrap();
         drop(stop);
     };
-    tokio::join!(serve(svc.clone(), stopped.map(drop).boxed().shared()), exchange);
+    tokio::join!(serve(fixture.svc.clone(), stopped.map(drop).boxed().shared()), exchange);
 }
 
 /// Creates a contact, and returns the whole response.

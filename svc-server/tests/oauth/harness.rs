@@ -1,21 +1,21 @@
 //! A server with two accounts and three apps, and the owner of the first account in a browser.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::ops::Deref;
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
-use bytes::Bytes;
-use http::header::{AUTHORIZATION, CONTENT_TYPE, COOKIE, HOST, LOCATION, ORIGIN, SET_COOKIE};
-use http::{HeaderMap, Method, Request, Response, StatusCode};
-use http_body_util::{BodyExt as _, Full};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, COOKIE, ORIGIN, SET_COOKIE};
+use http::{Method, StatusCode};
 use serde_json::Value;
 use svc_core::accounts::apps::{AppCreate, NewApp};
 use svc_core::accounts::sessions::Role;
 use svc_core::crypto::sha256;
-use svc_core::env::{Env, ManualClock, SystemEntropy};
 use svc_core::prelude::*;
-use svc_core::store::memory::MemoryStore;
-use svc_server::{Api, DashboardSettings, OauthSettings, Settings, Surfaces};
+use svc_server::{Api, DashboardSettings, OauthSettings, Surfaces};
+pub(crate) use svc_test_support::Response;
+use svc_test_support::server::settings;
+use svc_test_support::{Call, Fixture, TestServer};
 use url::Url;
 use url::form_urlencoded::Serializer;
 
@@ -28,10 +28,7 @@ pub(crate) const VERIFIER: &str = "a-verifier-of-the-forty-three-characters_or";
 pub(crate) type Pairs = Vec<(String, String)>;
 
 pub(crate) struct Server {
-    pub(crate) svc: Svc,
-    pub(crate) api: Api,
-    pub(crate) clock: ManualClock,
-    pub(crate) tenant: TenantId,
+    server: TestServer,
     pub(crate) confidential: NewApp,
     pub(crate) public: NewApp,
     /// A confidential app that may only read.
@@ -39,33 +36,32 @@ pub(crate) struct Server {
     cookie: String,
 }
 
-/// A response that was read to its end.
-pub(crate) struct Received {
-    pub(crate) status: StatusCode,
-    pub(crate) headers: HeaderMap,
-    pub(crate) text: String,
+impl Deref for Server {
+    type Target = TestServer;
+
+    fn deref(&self) -> &TestServer {
+        &self.server
+    }
 }
 
 impl Server {
     pub(crate) async fn start() -> Self {
-        let settings = Settings { limit_rates: false, ..Settings::default() };
         let frame_ancestor = Some("https://host.example.com".parse().unwrap());
         let oauth = Some(OauthSettings::new(ISSUER.parse().unwrap()));
         let dashboard = Some(DashboardSettings { frame_ancestor, oauth, ..DashboardSettings::default() });
         let surfaces = Surfaces { dashboard, ..Surfaces::default() };
-        let clock = ManualClock::at(Timestamp::parse("2026-03-14T15:09:26Z").unwrap());
-        let svc = Svc::new(MemoryStore::new(Env::new(clock.clone(), SystemEntropy)));
-        let api = Api::with_surfaces(std::sync::Arc::clone(svc.store()), settings, surfaces);
-        let tenant = svc.accounts().create(TenantCreate::named("Harbour Plumbing")).await.unwrap().id;
+        let fixture = Fixture::new();
+        let api = Api::with_surfaces(Arc::clone(fixture.store()), settings(), surfaces);
         let app = async |name: &str, public, write| {
             let mut input = AppCreate::new(name.parse().unwrap(), vec![CALLBACK.parse().unwrap()]);
             (input.public, input.write) = (public, write);
-            svc.apps().create(input).await.unwrap()
+            fixture.svc.apps().create(input).await.unwrap()
         };
         let confidential = app("Route Planner", false, true).await;
         let public = app("Pocket Planner", true, true).await;
         let reader = app("Reader", false, false).await;
-        let mut server = Self { svc, api, clock, tenant, confidential, public, reader, cookie: String::new() };
+        let server = TestServer::new(fixture, api);
+        let mut server = Self { server, confidential, public, reader, cookie: String::new() };
         server.cookie = server.sign_in(Role::Owner).await;
         server
     }
@@ -79,13 +75,10 @@ impl Server {
         cookie.split(';').next().unwrap().to_owned()
     }
 
-    pub(crate) async fn send(&self, method: Method, target: &str, headers: &[(&str, &str)], body: &str) -> Received {
-        let mut request = Request::builder().method(method).uri(target).header(HOST, "api.example.com");
-        for (name, value) in headers {
-            request = request.header(*name, *value);
-        }
-        let request = request.body(Full::new(Bytes::from(body.to_owned()))).unwrap();
-        read(self.api.call(request, IpAddr::V4(Ipv4Addr::LOCALHOST)).await).await
+    pub(crate) async fn send(&self, method: Method, target: &str, headers: &[(&str, &str)], body: &str) -> Response {
+        let mut call = Call::absolute(method, target).headers(headers);
+        call.body = body.to_owned().into();
+        self.server.send(call).await
     }
 
     /// Returns the parameters of an authorization request that is right.
@@ -103,16 +96,16 @@ impl Server {
     }
 
     /// Asks for authorization in the browser of the owner.
-    pub(crate) async fn authorize(&self, parameters: &Pairs) -> Received {
+    pub(crate) async fn authorize(&self, parameters: &Pairs) -> Response {
         self.send(Method::GET, &target(parameters), &[(COOKIE.as_str(), &self.cookie)], "").await
     }
 
     /// Sends the form of a page as the browser of the owner does.
-    pub(crate) async fn decide(&self, page: &Received, decision: &str) -> Received {
+    pub(crate) async fn decide(&self, page: &Response, decision: &str) -> Response {
         self.submit(page, &[(COOKIE.as_str(), &self.cookie), (ORIGIN.as_str(), ISSUER)], decision).await
     }
 
-    pub(crate) async fn submit(&self, page: &Received, headers: &[(&str, &str)], decision: &str) -> Received {
+    pub(crate) async fn submit(&self, page: &Response, headers: &[(&str, &str)], decision: &str) -> Response {
         let action = attribute(&page.text, "action=\"").replace("&amp;", "&");
         let csrf = attribute(&page.text, "name=\"csrf\" value=\"");
         let account = attribute(&page.text, "name=\"account\" value=\"");
@@ -139,7 +132,7 @@ impl Server {
     }
 
     /// Sends a form to an endpoint of apps.
-    pub(crate) async fn post(&self, path: &str, authorization: &str, form: &Pairs) -> Received {
+    pub(crate) async fn post(&self, path: &str, authorization: &str, form: &Pairs) -> Response {
         let body = Serializer::new(String::new()).extend_pairs(form).finish();
         let mut headers = vec![(CONTENT_TYPE.as_str(), "application/x-www-form-urlencoded")];
         headers.extend(Some((AUTHORIZATION.as_str(), authorization)).filter(|_| !authorization.is_empty()));
@@ -147,43 +140,35 @@ impl Server {
     }
 
     /// Calls the API with an access token.
-    pub(crate) async fn call(&self, token: &Value) -> Received {
+    pub(crate) async fn call(&self, token: &Value) -> Response {
         self.call_at("/api/v1/contacts", token).await
     }
 
-    pub(crate) async fn call_at(&self, path: &str, token: &Value) -> Received {
+    pub(crate) async fn call_at(&self, path: &str, token: &Value) -> Response {
         let authorization = format!("Bearer {}", token["access_token"].as_str().unwrap());
         self.send(Method::GET, path, &[(AUTHORIZATION.as_str(), &authorization)], "").await
     }
 }
 
-impl Received {
-    pub(crate) fn json(&self) -> Value {
-        serde_json::from_str(&self.text).unwrap_or_else(|_| panic!("{} {}", self.status, self.text))
-    }
-
+/// What apps read of a response.
+pub(crate) trait AppResponse {
     /// Returns the status and the code of an error.
-    pub(crate) fn error(&self) -> (u16, String) {
-        (self.status.as_u16(), self.json()["error"].as_str().unwrap_or_default().to_owned())
-    }
-
-    pub(crate) fn header(&self, name: &str) -> &str {
-        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
-    }
-
+    fn error(&self) -> (u16, String);
     /// Returns the parameters with which the browser returns to the app.
-    pub(crate) fn returned(&self) -> Pairs {
+    fn returned(&self) -> Pairs;
+}
+
+impl AppResponse for Response {
+    fn error(&self) -> (u16, String) {
+        (self.status, self.json()["error"].as_str().unwrap_or_default().to_owned())
+    }
+
+    fn returned(&self) -> Pairs {
         assert_eq!(self.status, StatusCode::SEE_OTHER, "{}", self.text);
-        let location = self.headers[LOCATION].to_str().unwrap();
+        let location = self.header("location").unwrap();
         assert_eq!(location.split('?').next().unwrap(), CALLBACK, "{location}");
         Url::parse(location).unwrap().query_pairs().into_owned().collect()
     }
-}
-
-async fn read(response: Response<svc_server::ResponseBody>) -> Received {
-    let (parts, body) = response.into_parts();
-    let body = body.collect().await.unwrap().to_bytes();
-    Received { status: parts.status, headers: parts.headers, text: String::from_utf8(body.to_vec()).unwrap() }
 }
 
 pub(crate) fn pairs(list: &[(&str, &str)]) -> Pairs {

@@ -115,7 +115,9 @@ async fn nothing_is_lost_when_nats_or_the_server_is_killed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn another_node_goes_on_when_the_one_that_sends_is_killed() {
-    let (Some(mut nats), Some(server)) = (Nats::new("?create=EVENTS"), svc_postgres_server::server()) else { return };
+    let (Some(mut nats), Some(server)) = (Nats::new("?create=EVENTS"), svc_test_support::postgres::server()) else {
+        return;
+    };
     support::another_node_goes_on(&mut nats, &server.database()).await;
 }
 

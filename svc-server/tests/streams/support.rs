@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -18,6 +17,7 @@ use svc_core::store::Store;
 use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::streams::{self, Lag, StreamKey};
 use svc_store::{Options, SecretKey};
+use svc_test_support::node::{self, Node};
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
 use tokio::task::JoinHandle;
@@ -60,7 +60,7 @@ pub(crate) struct Service {
     pub(crate) accounts: Vec<TenantId>,
     arguments: Vec<String>,
     /// The nodes, those that were started first before the others.
-    programs: Vec<Child>,
+    programs: Vec<Node>,
     folder: TempDir,
 }
 
@@ -98,7 +98,7 @@ impl Service {
         let arguments = ["--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--database-url", database];
         let arguments = arguments.into_iter().chain(more.iter().copied()).map(str::to_owned).collect();
         let mut service = Self { store, accounts, arguments, programs: Vec::new(), folder };
-        service.run();
+        service.run().await;
         service
     }
 
@@ -107,12 +107,11 @@ impl Service {
     }
 
     /// Starts a node.
-    pub(crate) fn run(&mut self) {
-        let mut program = Command::new(env!("CARGO_BIN_EXE_svc-server"));
+    pub(crate) async fn run(&mut self) {
+        let mut program = node::command(env!("CARGO_BIN_EXE_svc-server"));
         let log = std::fs::File::options().append(true).create(true).open(self.log()).unwrap();
-        program.args(&self.arguments).env("SVC_SECRET_KEY", hex::encode(KEY)).env("SVC_LOG", "warn");
-        program.stdout(Stdio::null()).stderr(log).kill_on_drop(true);
-        self.programs.push(program.spawn().unwrap());
+        program.args(&self.arguments).env("SVC_SECRET_KEY", hex::encode(KEY)).env("SVC_LOG", "warn").stderr(log);
+        self.programs.push(Node::start(program).await.unwrap());
     }
 
     fn log(&self) -> PathBuf {
@@ -123,7 +122,7 @@ impl Service {
     pub(crate) async fn send_to(&mut self, stream_url: &str) {
         self.kill().await;
         stream_url.clone_into(self.arguments.last_mut().unwrap());
-        self.run();
+        self.run().await;
     }
 
     /// Waits until a node has logged a text.
@@ -254,7 +253,7 @@ pub(crate) async fn nothing_is_lost_when_anything_is_killed(broker: &mut impl Br
         if round == 1 {
             service.kill().await;
             writer.go_on_for(100).await;
-            service.run();
+            service.run().await;
         }
         broker.start().await;
     }
@@ -267,7 +266,7 @@ pub(crate) async fn another_node_goes_on(broker: &mut impl Broker, database: &st
     let mut service = Service::start_on(Some(database), &broker.stream_url()).await;
     let writer = service.writer();
     for _ in 0..2 {
-        service.run();
+        service.run().await;
         until_more_arrived(broker, 100).await;
         service.kill().await;
     }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use svc_core::env::Env;
 use svc_core::store::{Access, Store};
-use svc_postgres_server::server;
+use svc_test_support::postgres::server;
 
 use super::open::{self, OpenDatabase, Opening};
 use crate::sql::Sql;

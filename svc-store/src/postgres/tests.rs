@@ -28,7 +28,7 @@ use svc_core::resources::jobs::{Job, JobCreate};
 use svc_core::store::{Repository, Tx};
 use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::subscriptions::WebhookSubscription;
-use svc_postgres_server::{is_installed, server};
+use svc_test_support::postgres::{is_installed, server};
 use tokio::time::timeout;
 
 use super::failure::TransactionFailure;
@@ -204,7 +204,7 @@ async fn what_was_queued_before_closing_is_completed() {
 
 #[tokio::test]
 async fn closing_does_not_wait_for_a_server_that_is_gone() {
-    let Some(server) = svc_postgres_server::another() else { return };
+    let Some(server) = svc_test_support::postgres::another() else { return };
     let store = store(&server.database()).await;
     server.stop();
     let lost = store.write("test", (), async |tx, ()| tenants::create(tx, TenantCreate::named("Test")).await);
@@ -215,7 +215,7 @@ async fn closing_does_not_wait_for_a_server_that_is_gone() {
 
 #[tokio::test]
 async fn a_url_of_several_hosts_leads_to_the_one_that_takes_writes() {
-    let Some(server) = svc_postgres_server::another() else { return };
+    let Some(server) = svc_test_support::postgres::another() else { return };
     let url = server.database();
     let store = store(&url).await;
     let tenant = new_tenant(&*store).await;

@@ -18,7 +18,7 @@ use svc_core::resources::{Create, Filter as _, crud};
 use svc_core::store::{Access, Observer, RequestCounts, Store, StoreResult, UnitOfWork};
 use svc_core::values::TenantId;
 use svc_core::webhooks::subscriptions::WebhookSubscription;
-use svc_postgres_server::{is_installed, server};
+use svc_test_support::postgres::{is_installed, server};
 
 use super::*;
 use crate::test_databases::migrated_database;

@@ -321,7 +321,7 @@ mod tests {
 
     #[tokio::test]
     async fn positions_of_accounts_that_are_gone_are_deleted_from_a_server() {
-        let Some(server) = svc_postgres_server::server() else { return };
+        let Some(server) = svc_test_support::postgres::server() else { return };
         let url = server.database();
         let (store, gone) = filled(&url).await;
         let (client, connection) = tokio_postgres::connect(&url, tokio_postgres::NoTls).await.unwrap();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use svc_tests::Result;
+use svc_test_support::Result;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 

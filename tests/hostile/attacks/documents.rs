@@ -1,6 +1,6 @@
 //! Bodies that are not valid JSON, too deep, or costly to parse. Each has an expected error code.
 
-use svc_tests::Result;
+use svc_test_support::Result;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::Attackers;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use svc_tests::Result;
+use svc_test_support::Result;
 use tokio::io::AsyncWriteExt as _;
 
 use super::Attackers;

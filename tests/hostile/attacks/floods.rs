@@ -1,6 +1,6 @@
 //! A few clients that send as much as the server accepts.
 
-use svc_tests::Result;
+use svc_test_support::Result;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::Attackers;

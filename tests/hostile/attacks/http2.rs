@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use svc_tests::Result;
-use svc_tests::frames::{
+use svc_test_support::Result;
+use svc_test_support::frames::{
     ACK, END_STREAM, Frame, INITIAL_WINDOW_SIZE, PREFACE, cancel, frame, head, kind, request, settings as settings_of,
 };
 use tokio::io::{AsyncWrite, AsyncWriteExt as _, ReadHalf, WriteHalf};
@@ -104,7 +104,7 @@ pub(super) async fn continuations(all: &Attackers) -> Result<()> {
     let attack = |all: Attackers, _| async move {
         let (reader, mut writer) = open(&all, &[]).await?;
         writer.write_all(&frame(kind::HEADERS, END_STREAM, 1, &head("GET", "/api/v1/ping", all.target.key()))).await?;
-        let more = svc_tests::frames::field("x-more", &"x".repeat(100)).repeat(10);
+        let more = svc_test_support::frames::field("x-more", &"x".repeat(100)).repeat(10);
         flood(&all, (reader, writer), |_| frame(kind::CONTINUATION, 0, 1, &more)).await
     };
     all.each(CLIENTS, attack).await

@@ -1,7 +1,7 @@
 //! As many connections as a server takes by default, each with requests that never end.
 
-use svc_tests::Result;
-use svc_tests::frames::{ACK, END_HEADERS, Frame, PREFACE, field, frame, head, kind, settings};
+use svc_test_support::Result;
+use svc_test_support::frames::{ACK, END_HEADERS, Frame, PREFACE, field, frame, head, kind, settings};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 

@@ -5,11 +5,11 @@ use std::process::{Output, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
-use svc_tests::database::Database;
+use svc_test_support::database::Database;
 use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 
-use crate::harness::{TestResponse, guarded};
+use crate::harness::{Response, guarded};
 use crate::program::{self, Program};
 
 /// The longest wait for a delivery on a busy machine; each one is normally sent within a second.
@@ -114,7 +114,7 @@ impl Fixture {
     }
 
     /// Sends a request to the server with the given key.
-    pub(super) async fn call(&self, key: &str, method: &str, path: &str, body: &str) -> TestResponse {
+    pub(super) async fn call(&self, key: &str, method: &str, path: &str, body: &str) -> Response {
         let authorization = format!("Bearer {key}");
         let headers = [("Authorization", authorization.as_str()), ("Content-Type", "application/json")];
         self.server.send(method, &format!("/api/v1{path}"), &headers, body).await
@@ -123,7 +123,7 @@ impl Fixture {
     /// Sends a request with the key of the set-up, expects success, and returns the record of the response.
     pub(super) async fn api(&self, method: &str, path: &str, body: &str) -> Value {
         let response = self.call(&self.key, method, path, body).await;
-        assert!((200..300).contains(&response.status), "{method} {path}: {}", response.text());
+        assert!((200..300).contains(&response.status), "{method} {path}: {}", response.text);
         if response.body.is_empty() { Value::Null } else { response.data() }
     }
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use svc_server::Settings;
 
 use super::{call, message, server, success, tools_of};
-use crate::harness::{Call, TestServer, settings};
+use crate::harness::{Call, SeededServer, settings};
 
 /// What a message of the revision 2026-07-28 says of itself.
 fn meta() -> Value {
@@ -44,7 +44,7 @@ async fn a_client_that_initializes_gets_its_revision() {
         assert_eq!(response.header("mcp-session-id"), None);
         let initialized = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
         let initialized = message("/mcp", "", json!({})).json(&initialized).header("mcp-protocol-version", revision);
-        assert_eq!(server.expect(202, initialized).await.text(), "");
+        assert_eq!(server.expect(202, initialized).await.text, "");
         let ping = message("/mcp", "ping", json!({})).header("mcp-protocol-version", revision);
         assert_eq!(server.expect(200, ping).await.json()["result"], json!({}));
     }
@@ -121,7 +121,7 @@ async fn other_hosts_and_origins_are_refused() {
 async fn a_page_that_may_call_the_api_may_call_tools() {
     let origin = "https://app.example.com";
     let cors = svc_server::Cors::new(vec![origin.parse().unwrap()]);
-    let server = TestServer::serving(super::tools(), Settings { cors, ..settings() });
+    let server = SeededServer::serving(super::tools(), Settings { cors, ..settings() });
     let preflight = Call::absolute(Method::OPTIONS, "/mcp").anonymous().header("origin", origin);
     let preflight = server.api.call(
         {
@@ -152,7 +152,7 @@ async fn an_origin_of_another_scheme_may_call_tools_as_it_is() {
     let allowed =
         ["chrome-extension://abcdefgh", "vscode-webview://a1b2", "capacitor://localhost", "http://a.example.com"];
     let cors = svc_server::Cors::new(allowed.map(|origin| origin.parse().unwrap()).to_vec());
-    let server = TestServer::serving(super::tools(), Settings { cors, ..settings() });
+    let server = SeededServer::serving(super::tools(), Settings { cors, ..settings() });
     let list = |origin: &str| message("/mcp", "tools/list", json!({})).header("origin", origin);
     for origin in allowed {
         let listed = server.expect(200, list(origin)).await;
@@ -281,7 +281,7 @@ async fn a_batch_of_the_revision_that_has_them_gets_an_array_of_responses() {
     assert_eq!(all[6]["result"]["structuredContent"]["data"], json!([{ "email": "new@example.com" }]));
 
     let notifications = json!([{ "jsonrpc": "2.0", "method": "notifications/initialized" }]);
-    assert_eq!(server.expect(202, post(&notifications)).await.text(), "");
+    assert_eq!(server.expect(202, post(&notifications)).await.text, "");
     // One key may not call all tools, and its other messages are handled.
     let mixed =
         json!([call(1, "create_contact", json!({ "email": "b@example.com" })), one(json!(2), "ping", json!({}))]);
@@ -327,10 +327,10 @@ async fn huge_and_deep_arguments_are_refused_and_cost_nothing() {
         "{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{{\"name\":\"create_contact\",\"arguments\":{{\"email\":{deep}}}}}}}"
     );
     let refused = server.send(message("/mcp", "", json!({})).raw(deep)).await;
-    assert!(refused.status < 500, "{}", refused.text());
+    assert!(refused.status < 500, "{}", refused.text);
     let many: serde_json::Map<String, Value> = (0..20_000).map(|number| (format!("f{number}"), json!(1))).collect();
     let refused = server.send(call("/mcp", "create_contact", Value::Object(many))).await;
-    assert_eq!(refused.status, 200, "{}", refused.text());
+    assert_eq!(refused.status, 200, "{}", refused.text);
     assert!(refused.body.len() < 100_000, "{}", refused.body.len());
     let long = json!({ "id": "a".repeat(100_000) });
     assert_eq!(server.expect(200, call("/mcp", "get_contact", long)).await.json()["result"]["isError"], true);

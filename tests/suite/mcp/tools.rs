@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use svc_core::platform::operations;
 
 use super::{arguments_of, call, failure, message, names, result, server, success, tools_of};
-use crate::harness::{Call, TestServer, sample};
+use crate::harness::{Call, SeededServer, sample};
 
 /// The operations that are no tools: the check of a key, an event that tests a webhook, and what returns a secret.
 const NO_TOOLS: [&str; 3] = ["ping", "test_webhook", "rotate_webhook_secret"];
@@ -64,7 +64,7 @@ async fn what_an_assistant_reads_of_the_tools_is_bounded() {
 }
 
 /// Returns all records and webhooks of the tenant, with what is known of each.
-async fn records(server: &TestServer) -> Vec<Value> {
+async fn records(server: &SeededServer) -> Vec<Value> {
     let mut all = Vec::new();
     for collection in ["contacts?include_deleted=true&", "invoices?", "bookings?", "quotes?", "jobs?", "webhooks?"] {
         let page = server.expect(200, Call::get(&format!("/{collection}limit=200"))).await.json();
@@ -74,7 +74,7 @@ async fn records(server: &TestServer) -> Vec<Value> {
 }
 
 /// Returns the number of changes of the tenant that are in its audit log.
-async fn changes(server: &TestServer) -> usize {
+async fn changes(server: &SeededServer) -> usize {
     super::actors(server).await.len()
 }
 
@@ -499,7 +499,7 @@ async fn another_accounts_records_are_unknown_to_every_tool() {
         let arguments = if tool == "search" { json!({ "text": "Ada" }) } else { json!({}) };
         let seen = server.expect(200, call("/mcp", tool, arguments).key(server.key("other"))).await;
         for (_, id) in server.seed.ids.iter().filter(|(name, _)| !name.starts_with("other")) {
-            assert!(!seen.text().contains(&id.to_string()), "{tool}: {}", seen.text());
+            assert!(!seen.text.contains(&id.to_string()), "{tool}: {}", seen.text);
         }
     }
 }
@@ -520,7 +520,7 @@ async fn no_tool_returns_the_secret_of_a_webhook() {
 
 #[tokio::test]
 async fn without_the_setting_there_are_no_tools() {
-    let server = TestServer::new();
+    let server = SeededServer::new();
     let gone = server.expect(404, message("/mcp", "tools/list", json!({}))).await;
     assert_eq!(gone.code(), "route_not_found");
     // The paths of calls are for calls alone.

@@ -25,7 +25,7 @@ async fn a_lost_response_costs_a_public_app_nothing() {
     assert_ne!(first.json()["refresh_token"], tokens["refresh_token"]);
     server.clock.advance(Duration::from_secs(30 * 60));
     let again = client.refresh(text(&tokens, "refresh_token")).await;
-    assert_eq!(again.text(), first.text());
+    assert_eq!(again.text, first.text);
     // The access token lasts as long as the response says.
     server.clock.advance(Duration::from_secs(59 * 60));
     server.expect(200, with_token(Call::get("/contacts"), &again.json())).await;
@@ -91,7 +91,7 @@ async fn codes_and_tokens_expire() {
     server.clock.advance(HOUR * 2);
     server.api.jobs().run_housekeeping().await.unwrap();
     let left = server
-        .store
+        .store()
         .write("left", (), async |tx, ()| Ok(tx.delete_expired_tokens(svc_core::values::Timestamp::MAX, 100).await?));
     assert_eq!(left.await.unwrap(), 0);
 }
@@ -108,7 +108,7 @@ async fn revocations_are_limited_by_address_and_what_is_no_token_is_not_written(
     };
     for status in [200, 200, 200, 429, 429] {
         let response = server.send(revoke("203.0.113.9")).await;
-        assert_eq!(response.status, status, "{}", response.text());
+        assert_eq!(response.status, status, "{}", response.text);
         assert_eq!(response.header("retry-after").is_some(), status == 429);
     }
     assert_eq!(server.send(revoke("203.0.113.10")).await.status, 200, "from another address");
@@ -143,7 +143,7 @@ async fn requests_for_tokens_are_limited_for_each_grant() {
     }
     for _ in 0..2 {
         let refused = client.refresh(text(&tokens, "refresh_token")).await;
-        assert_eq!((refused.status, refused.header("retry-after")), (429, Some("60")), "{}", refused.text());
+        assert_eq!((refused.status, refused.header("retry-after")), (429, Some("60")), "{}", refused.text);
     }
     // Parameters of other requests are ignored, and do not choose the grant either.
     let refresh = [("grant_type", "refresh_token"), ("refresh_token", text(&tokens, "refresh_token"))];
@@ -184,7 +184,7 @@ async fn of_many_refreshes_at_once_one_family_comes() {
     let parameters = [("grant_type", "refresh_token"), ("refresh_token", text(&tokens, "refresh_token"))];
     let refreshes = (0..100).map(|n| client.token_at(if n % 2 == 0 { &server.api } else { &node }, &parameters));
     let responses = join_all(refreshes).await;
-    assert!(responses.iter().all(|response| response.status == 200 && response.text() == responses[0].text()));
+    assert!(responses.iter().all(|response| response.status == 200 && response.text == responses[0].text));
     assert_eq!(client.grants().await, 1);
     second.close().await;
 }
@@ -218,7 +218,7 @@ async fn a_platform_key_with_the_scope_asks_what_a_token_is() {
     };
     let (access, refresh) = (text(&tokens, "access_token"), text(&tokens, "refresh_token"));
     let active = ask(&key, access).await;
-    let expires_at = server.store.env().now().as_seconds() + 3600;
+    let expires_at = server.store().env().now().as_seconds() + 3600;
     let expected = json!({
         "active": true,
         "scope": "read write",

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use svc_core::platform::operations::platform as operations;
 use svc_server::api::versions::method_of;
 
-use super::{Fixture, Reply, UNKNOWN, body_of, one_of_each, path_of};
+use super::{PlatformServer, Reply, UNKNOWN, body_of, one_of_each, path_of};
 
 /// Bodies and queries that an operation refuses, besides what every operation refuses. An operation that takes a body or
 /// parameters fails the test if it has no entry.
@@ -127,7 +127,7 @@ fn shown_problem(reply: &Reply) -> String {
 /// What each operation responds to bad input, exactly.
 #[tokio::test]
 async fn bad_input_is_refused_with_an_exact_problem() {
-    let fixture = Fixture::new().await;
+    let fixture = PlatformServer::new().await;
     let account = fixture.account("Harbour Plumbing").await;
     let ids = one_of_each(&fixture, &account).await;
     let mut inputs = refused_inputs();

@@ -11,7 +11,7 @@ use svc_core::platform::operations::{platform as operations, public};
 use svc_core::values::{TenantId, parse_uuid};
 use svc_server::api::versions::method_of;
 
-use super::{Fixture, UNKNOWN, body_of, one_of_each, path_of, send};
+use super::{PlatformServer, UNKNOWN, body_of, one_of_each, path_of, send};
 
 /// The scope that each operation needs. An operation without an entry fails the test.
 fn scopes() -> BTreeMap<&'static str, &'static str> {
@@ -55,7 +55,7 @@ fn scopes() -> BTreeMap<&'static str, &'static str> {
 
 #[tokio::test]
 async fn each_operation_needs_its_scope() {
-    let fixture = Fixture::new().await;
+    let fixture = PlatformServer::new().await;
     let account = fixture.account("Harbour Plumbing").await;
     let needed = scopes();
     let ids: BTreeSet<&str> = operations().iter().map(|operation| operation.id).collect();
@@ -80,12 +80,13 @@ async fn each_operation_needs_its_scope() {
 
 #[tokio::test]
 async fn each_listener_has_its_own_operations_and_takes_its_own_keys() {
-    let fixture = Fixture::new().await;
+    let fixture = PlatformServer::new().await;
     let account = fixture.account("Harbour Plumbing").await;
     let tenant = TenantId(parse_uuid(&account).unwrap());
     let input = KeyCreate { write: true, ..KeyCreate::default() };
     let made = fixture
-        .store
+        .svc
+        .store()
         .write("test", (tenant, input), async |tx, (tenant, input)| keys::create(tx, *tenant, input.clone()).await)
         .await
         .unwrap();
@@ -111,7 +112,7 @@ async fn each_listener_has_its_own_operations_and_takes_its_own_keys() {
 
 #[tokio::test]
 async fn an_id_of_another_account_is_treated_as_unknown() {
-    let fixture = Fixture::new().await;
+    let fixture = PlatformServer::new().await;
     let (one, other) = (fixture.account("One").await, fixture.account("Other").await);
     let ids = one_of_each(&fixture, &other).await;
     one_of_each(&fixture, &one).await;

@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use svc_core::accounts::keys::{self, KeyCreate};
 use svc_core::values::{TenantId, parse_uuid};
 
-use super::{Fixture, one_of_each, send};
+use super::{PlatformServer, one_of_each, send};
 
 #[tokio::test]
 async fn the_list_of_each_kind_of_record_is_searched() {
-    let fixture = Fixture::new().await;
+    let fixture = PlatformServer::new().await;
     let account = fixture.account("One").await;
     one_of_each(&fixture, &fixture.account("Other").await).await;
     let ids = one_of_each(&fixture, &account).await;
@@ -41,7 +41,8 @@ async fn the_list_of_each_kind_of_record_is_searched() {
     let tenant = TenantId(parse_uuid(&account).unwrap());
     let key = KeyCreate { name: None, ..KeyCreate::default() };
     let key = fixture
-        .store
+        .svc
+        .store()
         .write("test", (tenant, key), async |tx, (tenant, input)| keys::create(tx, *tenant, input.clone()).await);
     let key = key.await.unwrap();
     let path = "/api/v1/contacts?search=ada";
@@ -51,7 +52,7 @@ async fn the_list_of_each_kind_of_record_is_searched() {
 
 #[tokio::test]
 async fn deliveries_are_listed_until_a_time() {
-    let fixture = Fixture::new().await;
+    let fixture = PlatformServer::new().await;
     let account = fixture.account("One").await;
     one_of_each(&fixture, &account).await;
     let path = format!("/accounts/{account}/deliveries");
@@ -72,7 +73,7 @@ async fn deliveries_are_listed_until_a_time() {
 
 #[tokio::test]
 async fn lists_return_everything_once_in_pages() {
-    let fixture = Fixture::new().await;
+    let fixture = PlatformServer::new().await;
     let account = fixture.account("One").await;
     for name in ["Two", "Three", "Four"] {
         fixture.account(name).await;

@@ -3,10 +3,10 @@
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use super::{Fixture, one_of_each};
+use super::{PlatformServer, one_of_each};
 
 /// Returns all records of an account, read on pages of this many.
-async fn export(fixture: &Fixture, account: &str, limit: usize) -> Vec<Value> {
+async fn export(fixture: &PlatformServer, account: &str, limit: usize) -> Vec<Value> {
     let (mut records, mut cursor) = (Vec::new(), String::new());
     loop {
         let path = format!("/accounts/{account}/export?limit={limit}{cursor}");
@@ -22,7 +22,7 @@ async fn export(fixture: &Fixture, account: &str, limit: usize) -> Vec<Value> {
 
 #[tokio::test]
 async fn an_export_has_all_records_of_its_account_and_no_others() {
-    let fixture = Fixture::new().await;
+    let fixture = PlatformServer::new().await;
     let (one, other) = (fixture.account("One").await, fixture.account("Other").await);
     let ids = one_of_each(&fixture, &one).await;
     one_of_each(&fixture, &other).await;
@@ -56,12 +56,12 @@ async fn an_export_has_all_records_of_its_account_and_no_others() {
 }
 
 /// Imports records, and returns what came of each row.
-async fn import(fixture: &Fixture, account: &str, kind: &str, rows: &[Value], options: Value) -> Vec<Value> {
+async fn import(fixture: &PlatformServer, account: &str, kind: &str, rows: &[Value], options: Value) -> Vec<Value> {
     let rows: Vec<Value> = rows.iter().map(|record| json!({ "record": record })).collect();
     report(fixture, account, json!({ "kind": kind, "rows": rows }), options).await["rows"].as_array().unwrap().clone()
 }
 
-async fn report(fixture: &Fixture, account: &str, mut body: Value, options: Value) -> Value {
+async fn report(fixture: &PlatformServer, account: &str, mut body: Value, options: Value) -> Value {
     body.as_object_mut().unwrap().extend(options.as_object().unwrap().clone());
     fixture.post(&format!("/accounts/{account}/import"), body).await.body["data"].clone()
 }
@@ -72,7 +72,7 @@ fn results(rows: &[Value]) -> Vec<&str> {
 
 #[tokio::test]
 async fn an_import_says_of_each_row_what_came_of_it() {
-    let fixture = Fixture::new().await;
+    let fixture = PlatformServer::new().await;
     let (one, other) = (fixture.account("One").await, fixture.account("Other").await);
     let webhook = json!({ "url": "https://127.0.0.1/hooks", "events": ["contact.created"] });
     fixture.post(&format!("/accounts/{one}/webhooks"), webhook).await;
@@ -124,7 +124,7 @@ async fn an_import_says_of_each_row_what_came_of_it() {
 
 #[tokio::test]
 async fn all_records_move_to_another_account() {
-    let fixture = Fixture::new().await;
+    let fixture = PlatformServer::new().await;
     let (one, other) = (fixture.account("One").await, fixture.account("Other").await);
     let ids = one_of_each(&fixture, &one).await;
     fixture.post(&format!("/accounts/{one}/invoices/{}/send", ids["invoices"]), json!({})).await;

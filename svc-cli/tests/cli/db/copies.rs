@@ -1,6 +1,6 @@
 use std::process::{Command, Stdio};
 
-use svc_postgres_server::server;
+use svc_test_support::postgres::server;
 
 use crate::harness::{Session, text, until};
 

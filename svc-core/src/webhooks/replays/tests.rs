@@ -23,14 +23,14 @@ const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3_600);
 
 /// A store with a tenant, an endpoint and one delivery to it.
-struct Fixture {
+struct OneDelivery {
     store: MemoryStore,
     clock: ManualClock,
     tenant: TenantId,
     delivery: Delivery,
 }
 
-impl Fixture {
+impl OneDelivery {
     fn new() -> Self {
         let clock = ManualClock::at(Timestamp::from_micros(1_773_500_966_535_897));
         let store = MemoryStore::new(Env::new(clock.clone(), SeededEntropy::new(1)));
@@ -86,7 +86,7 @@ where
 
 #[test]
 fn a_replayed_delivery_is_due_now_with_all_its_retries() {
-    let fixture = Fixture::new();
+    let fixture = OneDelivery::new();
     let now = fixture.store.env().now();
     for status in DeliveryStatus::ALL.iter().copied() {
         let pending = status == DeliveryStatus::Pending;
@@ -107,7 +107,7 @@ fn a_replayed_delivery_is_due_now_with_all_its_retries() {
 
 #[test]
 fn a_delivery_is_not_replayed_while_an_attempt_is_in_progress() {
-    let fixture = Fixture::new();
+    let fixture = OneDelivery::new();
     let ends = fixture.store.env().now().checked_add(MINUTE).unwrap();
     let mut leased = fixture.delivery.clone();
     leased.claim(fixture.store.env().id(ends), ends);
@@ -131,7 +131,7 @@ fn a_delivery_is_not_replayed_while_an_attempt_is_in_progress() {
 
 #[test]
 fn a_delivery_is_replayed_only_to_an_active_subscription_of_its_tenant() {
-    let fixture = Fixture::new();
+    let fixture = OneDelivery::new();
     fixture.enable(false);
     let held = fixture.get();
     assert_eq!(held.status, DeliveryStatus::Held);
@@ -158,7 +158,7 @@ fn a_delivery_is_replayed_only_to_an_active_subscription_of_its_tenant() {
 /// sent to another: not when it happens, and not by a replay of what was missed.
 #[test]
 fn a_replay_of_what_was_missed_sends_an_app_what_it_is_meant_for_alone() {
-    let fixture = Fixture::new();
+    let fixture = OneDelivery::new();
     let kind = OperationalKind::AppDisconnected.event_kind().unwrap();
     let (apps, sent) = write(&fixture.store, kind, async |tx, &kind| {
         let mut apps = Vec::new();

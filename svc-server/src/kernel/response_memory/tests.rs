@@ -23,13 +23,13 @@ impl ResponseMemory {
 }
 
 /// Memory for two records, of which each has a client.
-struct Fixture {
+struct FullMemory {
     memory: ResponseMemory,
     readers: [Arc<Reader>; 2],
     bodies: [Option<Bytes>; 2],
 }
 
-impl Fixture {
+impl FullMemory {
     fn new() -> Self {
         Self::with(ResponseMemory::for_records(2), [SOMEONE; 2])
     }
@@ -138,7 +138,7 @@ async fn a_holder_whose_share_is_used_up_does_not_stand_before_the_others() {
 #[tokio::test(start_paused = true)]
 async fn a_client_loses_its_connection_for_its_own_account_first() {
     let memory = ResponseMemory::with_share(4 * RECORD, RECORD);
-    let mut fixture = Fixture::with(memory, [account(1), account(2)]);
+    let mut fixture = FullMemory::with(memory, [account(1), account(2)]);
     tokio::time::advance(Duration::from_secs(1)).await;
     assert_eq!(fixture.acquire(account(2)).await, [false, true], "the other was behind first");
 }
@@ -160,7 +160,7 @@ async fn a_body_holds_its_length_until_it_is_dropped() {
 
 #[tokio::test(start_paused = true)]
 async fn a_client_that_takes_nothing_is_closed_before_one_that_reads() {
-    let mut fixture = Fixture::new();
+    let mut fixture = FullMemory::new();
     assert!(fixture.memory.try_acquire(SOMEONE, 1).is_none());
     let started = Instant::now();
     let second = Arc::clone(&fixture.readers[1]);
@@ -180,7 +180,7 @@ async fn a_client_that_takes_nothing_is_closed_before_one_that_reads() {
 
 #[tokio::test(start_paused = true)]
 async fn a_client_that_takes_a_byte_now_and_then_is_behind() {
-    let mut fixture = Fixture::new();
+    let mut fixture = FullMemory::new();
     tokio::time::advance(Duration::from_secs(1)).await;
     // The first took 64 KiB at once, a second late; the second takes next to nothing, but did so last.
     fixture.readers[0].took(RECORD);
@@ -192,7 +192,7 @@ async fn a_client_that_takes_a_byte_now_and_then_is_behind() {
 /// A client could otherwise keep its memory with a small request now and then.
 #[tokio::test(start_paused = true)]
 async fn a_client_with_a_response_to_take_stays_behind_when_it_gets_another() {
-    let fixture = Fixture::new();
+    let fixture = FullMemory::new();
     let [reader, _] = &fixture.readers;
     let before = lock(&reader.pace).behind_since;
     tokio::time::advance(Duration::from_secs(1)).await;
@@ -206,7 +206,7 @@ async fn a_client_with_a_response_to_take_stays_behind_when_it_gets_another() {
 
 #[tokio::test(start_paused = true)]
 async fn no_more_connections_are_closed_than_needed() {
-    let mut fixture = Fixture::new();
+    let mut fixture = FullMemory::new();
     tokio::time::advance(Duration::from_secs(1)).await;
     let closed = fixture.acquire(SOMEONE).await;
     assert_eq!(closed.iter().filter(|closed| **closed).count(), 1);

@@ -109,7 +109,7 @@ pub(super) async fn by_foreign_keys(sql: &mut dyn Sql, findings: &mut Vec<Findin
 
 #[cfg(test)]
 mod tests {
-    use svc_postgres_server::DISTRIBUTE_AGAIN;
+    use svc_test_support::postgres::DISTRIBUTE_AGAIN;
 
     use super::{READ_FIRST, references};
 

@@ -1,6 +1,6 @@
 //! Tests of the statistics of a database.
 
-use svc_postgres_server::DISTRIBUTE;
+use svc_test_support::postgres::DISTRIBUTE;
 
 use super::*;
 use crate::maintenance::check::check_database;

@@ -19,7 +19,7 @@ use super::*;
 
 const HOUR: Duration = Duration::from_secs(3600);
 
-pub(super) struct Fixture {
+pub(super) struct AppDatabase {
     pub(super) url: String,
     pub(super) svc: Svc,
     pub(super) app: App,
@@ -31,8 +31,8 @@ pub(super) struct Owner {
     pub(super) tenant: TenantId,
 }
 
-impl Fixture {
-    async fn new(server: &svc_postgres_server::Server) -> Self {
+impl AppDatabase {
+    async fn new(server: &svc_test_support::postgres::Server) -> Self {
         Self::on(server.database()).await
     }
 
@@ -156,7 +156,7 @@ fn name(name: &str) -> AppUpdate {
 #[tokio::test]
 async fn a_change_undoes_no_rotation() {
     let Some(server) = server() else { return };
-    let fixture = Fixture::new(server).await;
+    let fixture = AppDatabase::new(server).await;
     let (rotated, _) = fixture.meet(fixture.rotate(), fixture.update(name("Router"))).await.unwrap();
     let (stored, secret) = (fixture.stored().await, rotated.secret.unwrap());
     assert!(stored.has_secret(secret.reveal(), fixture.svc.store().env().now()));
@@ -166,7 +166,7 @@ async fn a_change_undoes_no_rotation() {
 #[tokio::test]
 async fn of_two_rotations_both_secrets_work() {
     let Some(server) = server() else { return };
-    let fixture = Fixture::new(server).await;
+    let fixture = AppDatabase::new(server).await;
     let (one, two) = fixture.meet(fixture.rotate(), fixture.rotate()).await.unwrap();
     let (stored, now) = (fixture.stored().await, fixture.svc.store().env().now());
     assert!([one, two].into_iter().all(|new| stored.has_secret(new.secret.unwrap().reveal(), now)));
@@ -175,7 +175,7 @@ async fn of_two_rotations_both_secrets_work() {
 #[tokio::test]
 async fn a_change_enables_no_app_that_is_disabled_meanwhile() {
     let Some(server) = server() else { return };
-    let fixture = Fixture::new(server).await;
+    let fixture = AppDatabase::new(server).await;
     let disable = AppUpdate { disabled: Some(true), ..AppUpdate::default() };
     fixture.meet(fixture.update(disable), fixture.update(name("Router"))).await.unwrap();
     let stored = fixture.stored().await;
@@ -185,7 +185,7 @@ async fn a_change_enables_no_app_that_is_disabled_meanwhile() {
 #[tokio::test]
 async fn an_app_gets_one_webhook() {
     let Some(server) = server() else { return };
-    let fixture = Fixture::new(server).await;
+    let fixture = AppDatabase::new(server).await;
     let url = |path: &str| {
         let url = format!("https://app.example.com/{path}").parse().unwrap();
         AppUpdate { disconnect_url: Some(Some(url)), ..AppUpdate::default() }
@@ -211,7 +211,7 @@ pub(super) fn published(name: &str) -> PublishedApp {
 async fn a_consent_enables_no_published_app_that_is_disabled_meanwhile() {
     let Some(server) = server() else { return };
     for is_disabled_first in [true, false] {
-        let fixture = Fixture::new(server).await;
+        let fixture = AppDatabase::new(server).await;
         let (owner, other) = (fixture.owner().await, fixture.owner().await);
         let request = fixture.request_of(published("Planner")).await;
         fixture.allow(&other, request).await.unwrap();
@@ -249,10 +249,10 @@ async fn a_consent_enables_no_published_app_that_is_disabled_meanwhile() {
 #[tokio::test]
 async fn an_app_that_an_account_is_connecting_is_deleted_with_its_access() {
     let Some(server) = server() else { return };
-    deletes_an_app_that_an_account_is_connecting(Fixture::new(server).await).await;
+    deletes_an_app_that_an_account_is_connecting(AppDatabase::new(server).await).await;
 }
 
-pub(super) async fn deletes_an_app_that_an_account_is_connecting(fixture: Fixture) {
+pub(super) async fn deletes_an_app_that_an_account_is_connecting(fixture: AppDatabase) {
     let owner = fixture.owner().await;
     let request = fixture.request().await;
     // The consent has written its grant and waits; the deletion waits for the consent.

@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures_util::future::try_join3;
 use svc_core::oauth::{self, RevokeReason, published};
 use svc_core::store::{ApiKeyRepository as _, GrantRepository as _};
-use svc_postgres_server::{DISTRIBUTE, DISTRIBUTE_AGAIN};
+use svc_test_support::postgres::{DISTRIBUTE, DISTRIBUTE_AGAIN};
 
-use super::apps::Fixture;
+use super::apps::AppDatabase;
 use super::plans::{explained, values};
 use super::*;
 use crate::postgres::transaction::PostgresTransaction;
@@ -307,14 +307,14 @@ async fn partitions_are_made_and_dropped_on_citus() {
 #[tokio::test]
 async fn an_app_that_an_account_is_connecting_is_deleted_with_its_access_on_citus() {
     let Some((url, _connection)) = distributed().await else { return };
-    apps::deletes_an_app_that_an_account_is_connecting(Fixture::on(url).await).await;
+    apps::deletes_an_app_that_an_account_is_connecting(AppDatabase::on(url).await).await;
 }
 
 /// Upkeep finds the app without a grant, and waits for the account that is connecting it.
 #[tokio::test]
 async fn an_unused_app_that_an_account_is_connecting_stays_on_citus() {
     let Some((url, connection)) = distributed().await else { return };
-    let fixture = Fixture::on(url).await;
+    let fixture = AppDatabase::on(url).await;
     let (first, owner) = (fixture.owner().await, fixture.owner().await);
     fixture.allow(&first, fixture.request_of(apps::published("Planner")).await).await.unwrap();
     let unused = "UPDATE oauth_apps SET created_at = created_at - interval '2 days'; DELETE FROM oauth_grants";
@@ -342,7 +342,7 @@ async fn an_unused_app_that_an_account_is_connecting_stays_on_citus() {
 #[tokio::test]
 async fn a_grant_whose_app_is_gone_is_revoked() {
     let Some((url, connection)) = distributed().await else { return };
-    let fixture = Fixture::on(url).await;
+    let fixture = AppDatabase::on(url).await;
     let owner = fixture.owner().await;
     fixture.allow(&owner, fixture.request().await).await.unwrap();
     connection.client.batch_execute("DELETE FROM oauth_apps").await.unwrap();

@@ -129,8 +129,8 @@ async fn waiting_for_a_connection_has_a_timeout() {
 const WORKERS: usize = 6;
 
 /// Tasks write and read throughout, and every acknowledged write is stored afterwards.
-async fn survive(stop: fn(&svc_postgres_server::Server)) {
-    let Some(server) = svc_postgres_server::another() else { return };
+async fn survive(stop: fn(&svc_test_support::postgres::Server)) {
+    let Some(server) = svc_test_support::postgres::another() else { return };
     let settings = Options { acquire_timeout: Duration::from_millis(300), ..options() };
     let store = open_with(&server.database(), Env::system(), settings).await.unwrap();
     let tenant = new_tenant(&*store).await;
@@ -192,10 +192,10 @@ async fn survive(stop: fn(&svc_postgres_server::Server)) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_store_reconnects_after_a_restart() {
-    survive(svc_postgres_server::Server::stop).await;
+    survive(svc_test_support::postgres::Server::stop).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_store_reconnects_after_a_crash() {
-    survive(svc_postgres_server::Server::crash).await;
+    survive(svc_test_support::postgres::Server::crash).await;
 }

@@ -24,24 +24,24 @@ impl Observer for Groups {
     }
 }
 
-struct Fixture {
+struct ObservedStore {
     url: String,
     store: Arc<dyn Store>,
     tenant: TenantId,
     groups: Arc<Groups>,
 }
 
-impl Fixture {
-    async fn new(server: &svc_postgres_server::Server) -> Self {
+impl ObservedStore {
+    async fn new(server: &svc_test_support::postgres::Server) -> Self {
         Self::with(server, options()).await
     }
 
     /// A fixture whose only connection for writing is busy as soon as one write waits.
-    async fn with_one_connection(server: &svc_postgres_server::Server) -> Self {
+    async fn with_one_connection(server: &svc_test_support::postgres::Server) -> Self {
         Self::with(server, Options { write_connections: 1, ..options() }).await
     }
 
-    async fn with(server: &svc_postgres_server::Server, options: Options) -> Self {
+    async fn with(server: &svc_test_support::postgres::Server, options: Options) -> Self {
         let url = server.database();
         let store = open_with(&url, Env::system(), options).await.unwrap();
         let tenant = new_tenant(&*store).await;
@@ -88,7 +88,7 @@ impl Fixture {
 #[tokio::test]
 async fn writes_that_wait_for_their_tenant_share_a_commit() {
     let Some(server) = server() else { return };
-    let fixture = Fixture::new(server).await;
+    let fixture = ObservedStore::new(server).await;
     let numbers = fixture.run_together((0..40).map(|_| fixture.job(|| Ok(()))).collect()).await;
     let mut numbers: Vec<String> = numbers.into_iter().map(Result::unwrap).collect();
     numbers.sort();
@@ -102,7 +102,7 @@ async fn writes_that_wait_for_their_tenant_share_a_commit() {
 #[tokio::test]
 async fn a_write_that_returns_an_error_or_panics_is_rolled_back_alone() {
     let Some(server) = server() else { return };
-    let fixture = Fixture::new(server).await;
+    let fixture = ObservedStore::new(server).await;
     let outcome = |at| match at % 4 {
         1 => || Err(Error::PreconditionFailed),
         3 => || panic!("a fault"),
@@ -125,7 +125,7 @@ async fn a_write_that_returns_an_error_or_panics_is_rolled_back_alone() {
 #[tokio::test]
 async fn a_statement_that_fails_fails_one_write_of_its_group() {
     let Some(server) = server() else { return };
-    let fixture = Fixture::new(server).await;
+    let fixture = ObservedStore::new(server).await;
     let tenant = fixture.tenant;
     let create = |at: u32| -> BoxFuture<'_, Result<(), Error>> {
         Box::pin(fixture.store.write("contact", (tenant, at), async |tx, &(tenant, at)| {
@@ -145,7 +145,7 @@ async fn a_statement_that_fails_fails_one_write_of_its_group() {
 #[tokio::test]
 async fn the_outcome_of_a_group_is_unknown_when_the_connection_is_lost_at_its_commit() {
     let Some(server) = server() else { return };
-    let fixture = Fixture::new(server).await;
+    let fixture = ObservedStore::new(server).await;
     let trap = "CREATE FUNCTION die() RETURNS trigger LANGUAGE plpgsql AS \
          'BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END'; \
          CREATE CONSTRAINT TRIGGER die AFTER INSERT ON jobs DEFERRABLE INITIALLY DEFERRED \
@@ -165,7 +165,7 @@ async fn the_outcome_of_a_group_is_unknown_when_the_connection_is_lost_at_its_co
 #[tokio::test]
 async fn writes_of_other_tenants_join_when_all_connections_are_busy() {
     let Some(server) = server() else { return };
-    let fixture = Fixture::with_one_connection(server).await;
+    let fixture = ObservedStore::with_one_connection(server).await;
     let store = &*fixture.store;
     let mut tenants = vec![fixture.tenant];
     tenants.extend(join_all((0..5).map(|_| new_tenant(store))).await);
@@ -186,7 +186,7 @@ async fn writes_of_other_tenants_join_when_all_connections_are_busy() {
 #[tokio::test]
 async fn a_write_that_joins_waits_for_no_row() {
     let Some(server) = server() else { return };
-    let fixture = Fixture::with_one_connection(server).await;
+    let fixture = ObservedStore::with_one_connection(server).await;
     let store = &*fixture.store;
     let (busy, free) = (new_tenant(store).await, new_tenant(store).await);
     lock(&fixture.groups.0).clear();
@@ -206,7 +206,7 @@ async fn a_write_that_joins_waits_for_no_row() {
 #[tokio::test]
 async fn a_write_of_no_tenant_has_a_transaction_of_its_own() {
     let Some(server) = server() else { return };
-    let fixture = Fixture::with_one_connection(server).await;
+    let fixture = ObservedStore::with_one_connection(server).await;
     let (store, tenant) = (&*fixture.store, fixture.tenant);
     let used = KeyUse { key_id: Id::nil(), used_at: Timestamp::from_micros(0) };
     let of_none = || {

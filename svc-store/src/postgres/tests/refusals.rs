@@ -1,6 +1,6 @@
 //! Databases and poolers that are refused at the start.
 
-use svc_postgres_server::Pooler;
+use svc_test_support::postgres::Pooler;
 
 use super::*;
 use crate::postgres::failure::cannot_connect;

@@ -14,7 +14,7 @@ fn change(subject: u128, bucket: &'static str, seconds: i64, by: i32) -> CountCh
 }
 
 /// Opens two stores on one database, and returns them with the clock that they share.
-async fn nodes(server: &svc_postgres_server::Server) -> ([Arc<dyn Store>; 2], ManualClock) {
+async fn nodes(server: &svc_test_support::postgres::Server) -> ([Arc<dyn Store>; 2], ManualClock) {
     let (url, clock) = (server.database(), ManualClock::at(change(0, "", 0, 0).at));
     let open = |seed| open_with(&url, Env::new(clock.clone(), SeededEntropy::new(seed)), options());
     ([open(1).await.unwrap(), open(2).await.unwrap()], clock.clone())
@@ -90,7 +90,7 @@ async fn a_window_never_begins_below_zero() {
 
 #[tokio::test]
 async fn calls_fail_at_once_while_the_server_is_stopped() {
-    let Some(server) = svc_postgres_server::another() else { return };
+    let Some(server) = svc_test_support::postgres::another() else { return };
     let store = store(&server.database()).await;
     let one = [change(1, "general", 0, 1)];
     add(&*store, &one).await;

@@ -12,14 +12,14 @@ const STAGE: Stage = Stage { memory: 1_000, buffers: Buffers::Received(32 * 1024
 
 const OTHER: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
 
-struct Fixture {
+struct OpenConnection {
     places: Pool,
     memory: Pool,
     open: OpenRequests,
     started: Instant,
 }
 
-impl Fixture {
+impl OpenConnection {
     fn new() -> Self {
         let places = Pool::of_places("places", 1, Arc::default());
         let memory = Pool::of_memory("bytes", STAGE.memory + 3 * BUFFER, Arc::default());
@@ -65,13 +65,13 @@ async fn seconds(seconds: u64) {
 
 #[tokio::test(start_paused = true)]
 async fn the_first_request_has_the_time_of_a_head() {
-    let fixture = Fixture::new();
+    let fixture = OpenConnection::new();
     assert_eq!(fixture.closed(async {}).await, (CloseReason::Unfinished, TIMEOUTS.head));
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_idle_time_starts_at_the_end_of_the_last_request() {
-    let fixture = Fixture::new();
+    let fixture = OpenConnection::new();
     let requests = async {
         let request = fixture.open.begin();
         request.set(Progress::Handled);
@@ -85,7 +85,7 @@ async fn the_idle_time_starts_at_the_end_of_the_last_request() {
 
 #[tokio::test(start_paused = true)]
 async fn a_head_that_has_begun_has_the_time_of_a_head() {
-    let fixture = Fixture::new();
+    let fixture = OpenConnection::new();
     let requests = async {
         drop(fixture.open.begin());
         seconds(60).await;
@@ -99,7 +99,7 @@ async fn a_head_that_has_begun_has_the_time_of_a_head() {
 
 #[tokio::test(start_paused = true)]
 async fn an_unread_response_stalls_the_connection_despite_later_requests() {
-    let fixture = Fixture::new();
+    let fixture = OpenConnection::new();
     let requests = async {
         let first = fixture.open.begin();
         seconds(10).await;
@@ -114,7 +114,7 @@ async fn an_unread_response_stalls_the_connection_despite_later_requests() {
 
 #[tokio::test(start_paused = true)]
 async fn a_place_is_given_up_unless_a_request_is_handled() {
-    let fixture = Fixture::new();
+    let fixture = OpenConnection::new();
     let first = fixture.open.begin();
     let second = fixture.open.begin();
     second.set(Progress::Handled);
@@ -122,11 +122,11 @@ async fn a_place_is_given_up_unless_a_request_is_handled() {
     drop(second);
     assert!(fixture.is_replaced(), "the first still arrives");
     drop(first);
-    assert!(Fixture::new().is_replaced(), "nothing has come yet");
-    let fixture = Fixture::new();
+    assert!(OpenConnection::new().is_replaced(), "nothing has come yet");
+    let fixture = OpenConnection::new();
     drop(fixture.open.begin());
     assert!(fixture.is_replaced(), "it is idle");
-    let fixture = Fixture::new();
+    let fixture = OpenConnection::new();
     let unread = fixture.open.begin();
     unread.set(Progress::Handled);
     unread.set(Progress::Ready(Instant::now()));
@@ -135,7 +135,7 @@ async fn a_place_is_given_up_unless_a_request_is_handled() {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_received_has_memory_until_a_request_has_taken_it() {
-    let fixture = Fixture::new();
+    let fixture = OpenConnection::new();
     let request = fixture.open.begin();
     request.set(Progress::Handled);
     let arriving = fixture.open.begin();
@@ -152,7 +152,7 @@ async fn what_is_received_has_memory_until_a_request_has_taken_it() {
 
 #[tokio::test(start_paused = true)]
 async fn a_buffer_is_kept_until_the_next_state() {
-    let fixture = Fixture::new();
+    let fixture = OpenConnection::new();
     let stage = Stage { buffers: Buffers::Kept(2 * BUFFER), ..STAGE };
     assert!(fixture.open.enter(stage).await);
     fixture.open.received(fixture.open.room().ok().unwrap());
@@ -167,7 +167,7 @@ async fn a_buffer_is_kept_until_the_next_state() {
 
 #[tokio::test(start_paused = true)]
 async fn a_connection_waits_for_the_memory_of_its_next_state() {
-    let fixture = Fixture::new();
+    let fixture = OpenConnection::new();
     let used = fixture.memory.try_take(OTHER, 3 * BUFFER, 0).unwrap();
     let larger = Stage { memory: STAGE.memory + BUFFER, ..STAGE };
     let mut entering = std::pin::pin!(fixture.open.enter(larger));
@@ -187,7 +187,7 @@ async fn a_connection_waits_for_the_memory_of_its_next_state() {
 
 #[tokio::test(start_paused = true)]
 async fn a_connection_is_quiet_a_moment_after_its_last_request() {
-    let fixture = Fixture::new();
+    let fixture = OpenConnection::new();
     let requests = async {
         seconds(5).await;
         let request = fixture.open.begin();

@@ -123,7 +123,6 @@ impl SmallDisk {
     ///
     /// Mounting is not allowed and the environment variable `CI` is set, so that a missing test does not pass
     /// unnoticed.
-    #[expect(clippy::print_stderr, reason = "for tests only")]
     pub fn mount() -> Result<Option<Self>> {
         let folder = tempfile::tempdir()?;
         let mounted = as_root(&["mount", "-t", "tmpfs", "-o", SIZE, "tmpfs"]).arg(folder.path()).status();

@@ -6,15 +6,15 @@ use std::sync::Arc;
 use svc_core::env::Env;
 use svc_core::store::Store;
 use svc_core::values::HostPolicy;
-use svc_postgres_server::Server;
 use svc_store::{Options, SecretKey};
 
 use crate::Result;
+use crate::postgres::{self, Server};
 
 /// The value of `--database-url` that starts a PostgreSQL server for the run.
 pub const OWN_SERVER: &str = "postgres";
 /// The environment variable of the secret key.
-const SECRET_KEY: &str = "SVC_SECRET_KEY";
+pub(crate) const SECRET_KEY: &str = "SVC_SECRET_KEY";
 /// The secret key on PostgreSQL if the environment has none.
 const DEFAULT_KEY: [u8; 32] = [0x5e; 32];
 
@@ -45,7 +45,7 @@ impl Database {
     pub fn new_in(parent: &Path, url: Option<&str>) -> Result<Self> {
         let (url, server, folder) = match url {
             Some(OWN_SERVER) => {
-                let server = svc_postgres_server::another_in(parent).ok_or("PostgreSQL is not installed")?;
+                let server = postgres::another_in(parent).ok_or("PostgreSQL is not installed")?;
                 (server.database(), Some(server), None)
             }
             Some(url) => (url.to_owned(), None, None),

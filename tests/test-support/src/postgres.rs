@@ -4,7 +4,7 @@
 //! whatever reason, that pipe closes; then the script stops the server and removes its folder.
 //!
 //! ```no_run
-//! let Some(server) = svc_postgres_server::server() else { return };
+//! let Some(server) = svc_test_support::postgres::server() else { return };
 //! let url = server.database();
 //! ```
 
@@ -14,10 +14,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-const SCRIPT: &str = include_str!("server.sh");
+const SCRIPT: &str = include_str!("postgres/server.sh");
 
 /// Distributes the tables of svc as on Citus: a stand-in for Citus, and the script for operators.
-pub const DISTRIBUTE: &str = concat!(include_str!("citus.sql"), include_str!("../../../ops/citus.sql"));
+pub const DISTRIBUTE: &str = concat!(include_str!("postgres/citus.sql"), include_str!("../../../ops/citus.sql"));
 
 /// The script for operators alone, for a database that [`DISTRIBUTE`] was run on.
 pub const DISTRIBUTE_AGAIN: &str = include_str!("../../../ops/citus.sql");
@@ -34,7 +34,6 @@ pub const TEST_DATABASE: &str = "SVC_TEST_DATABASE";
 /// # Panics
 ///
 /// If a test fails or too few run, and as [`server`].
-#[expect(clippy::expect_used, reason = "for tests only")]
 pub fn run_tests_on(database: &str, arguments: &[&str], minimum: usize) {
     // One run at a time, as each keeps all cores busy.
     static TURN: Mutex<()> = Mutex::new(());
@@ -129,8 +128,6 @@ pub fn pgbouncer() -> Option<PathBuf> {
     let program = folders.find_map(|folder| Some(folder.join("pgbouncer")).filter(|program| program.exists()));
     or_notice(program, "PgBouncer (pgbouncer)")
 }
-
-#[expect(clippy::print_stderr, reason = "for tests only")]
 fn or_notice(program: Option<PathBuf>, name: &str) -> Option<PathBuf> {
     if program.is_none() {
         assert!(std::env::var_os("CI").is_none(), "{name} is not installed, so its tests cannot run");
@@ -138,8 +135,6 @@ fn or_notice(program: Option<PathBuf>, name: &str) -> Option<PathBuf> {
     }
     program
 }
-
-#[expect(clippy::panic, reason = "for tests only")]
 fn start(disk: Disk, parent: &Path, primary: Option<&Server>) -> Option<Server> {
     let programs = installed_programs()?;
     // Another program can take the port before PostgreSQL does.
@@ -215,8 +210,6 @@ impl Server {
     fn script(&self) -> MutexGuard<'_, Script> {
         self.script.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    #[expect(clippy::panic, reason = "for tests only")]
     fn run_command(&self, command: &str) {
         if let Err(error) = self.script().run_command(command) {
             panic!("PostgreSQL, {command}: {error}");
@@ -404,7 +397,6 @@ impl Pooler {
     /// # Panics
     ///
     /// If PgBouncer does not start, or is not installed and the environment variable `CI` is set.
-    #[expect(clippy::expect_used, reason = "for tests only")]
     pub fn start(url: &str, settings: &str) -> Option<Self> {
         let program = pgbouncer()?;
         let server = authority_of(url);

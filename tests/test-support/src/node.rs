@@ -1,19 +1,20 @@
 //! A server as a separate process.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::process::{ExitCode, Stdio};
+use std::process::{ExitCode, ExitStatus, Stdio};
 use std::time::Duration;
 
 use svc_server::program::config::Config;
 use svc_server::telemetry;
-use tokio::io::{AsyncBufReadExt as _, BufReader};
-use tokio::process::{Child, Command};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
+use tokio::process::{Child, ChildStdout, Command};
+use tokio::task::JoinHandle;
 
 use crate::Result;
-use crate::database::Database;
+use crate::database::{Database, SECRET_KEY};
 
 /// The longest time that a start may take.
 const START: Duration = Duration::from_secs(30);
@@ -41,8 +42,21 @@ pub fn serve(config: Config) -> ExitCode {
 #[derive(Debug)]
 pub struct Node {
     child: Child,
+    stdout: BufReader<ChildStdout>,
+    /// The log, if it is piped.
+    stderr: Option<JoinHandle<std::io::Result<String>>>,
     /// The address of the API.
     pub address: SocketAddr,
+}
+
+/// Returns the command that runs a program of svc without the settings of the environment.
+pub fn command(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("SVC_")) {
+        command.env_remove(name);
+    }
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).kill_on_drop(true);
+    command
 }
 
 impl Program {
@@ -75,39 +89,72 @@ impl Program {
 
     async fn launch(&self, url: &str, database: &Database, flags: &[&str], log: Stdio) -> Result<Node> {
         let mut command = match &self.file {
-            Some(program) => Command::new(program),
+            Some(program) => command(program),
             None => {
-                let mut command = Command::new(std::env::current_exe()?);
+                let mut command = command(std::env::current_exe()?);
                 command.arg("serve");
                 command
             }
         };
-        // SVC_SECRET_KEY must match the database; no other setting of the environment is inherited.
-        let is_setting = |name: &str| name.starts_with("SVC_") && name != "SVC_SECRET_KEY";
-        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_setting)) {
-            command.env_remove(name);
-        }
         command
+            // It must match the database.
+            .envs(std::env::var_os(SECRET_KEY).map(|key| (SECRET_KEY, key)))
             .args(["--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--allow-private-webhooks"])
             .args(["--database-url", url])
             .args(flags)
             .envs(database.variables())
             .envs(self.variables.iter().cloned())
             .env("SVC_LOG", self.log)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(log)
-            .kill_on_drop(true);
-        let mut child = command.spawn()?;
-        let stdout = child.stdout.take().ok_or("the server has no stdout")?;
-        let mut line = String::new();
-        tokio::time::timeout(START, BufReader::new(stdout).read_line(&mut line)).await??;
-        let (_, address) = line.trim_end().split_once("://").ok_or("the server does not start")?;
-        Ok(Node { address: address.parse()?, child })
+            .stderr(log);
+        Node::start(command).await
     }
 }
 
 impl Node {
+    /// Starts a server, and waits until it prints its address.
+    ///
+    /// # Errors
+    ///
+    /// The server does not start.
+    pub async fn start(mut command: Command) -> Result<Self> {
+        let mut child = command.spawn()?;
+        let mut stdout = BufReader::new(child.stdout.take().ok_or("the server has no stdout")?);
+        let stderr = child.stderr.take().map(|mut stderr| {
+            tokio::spawn(async move {
+                let mut log = String::new();
+                stderr.read_to_string(&mut log).await.map(|_| log)
+            })
+        });
+        let mut line = String::new();
+        tokio::time::timeout(START, stdout.read_line(&mut line)).await??;
+        let address = line.strip_prefix("listening on http").and_then(|rest| rest.trim_end().split_once("://"));
+        match (address, stderr) {
+            (Some((_, address)), stderr) => Ok(Self { address: address.parse()?, child, stdout, stderr }),
+            (None, Some(log)) => Err(format!("the server does not start: {line:?}: {}", log.await??).into()),
+            (None, None) => Err(format!("the server does not start: {line:?}").into()),
+        }
+    }
+
+    /// Returns the next line that the server prints, or nothing at the end.
+    ///
+    /// # Errors
+    ///
+    /// The line cannot be read.
+    pub async fn line(&mut self) -> Result<String> {
+        let mut line = String::new();
+        tokio::time::timeout(START, self.stdout.read_line(&mut line)).await??;
+        Ok(line)
+    }
+
+    /// Returns the process id.
+    ///
+    /// # Panics
+    ///
+    /// The process was waited for.
+    pub fn process(&self) -> u32 {
+        self.child.id().expect("a running server")
+    }
+
     /// Returns the process id while the process runs.
     pub fn id(&mut self) -> Option<u32> {
         match self.child.try_wait() {
@@ -153,9 +200,28 @@ impl Node {
     /// # Errors
     ///
     /// The server does not stop in time, or with another exit code than 0.
-    pub async fn stop(mut self) -> Result<()> {
-        self.signal("TERM").await?;
-        let status = tokio::time::timeout(STOP, self.child.wait()).await??;
+    pub async fn stop(self) -> Result<()> {
+        let (status, ..) = self.stop_by("TERM").await?;
         if status.success() { Ok(()) } else { Err(format!("the server ended with {status}").into()) }
+    }
+
+    /// Stops the server with a signal. Returns its exit status, what else it printed, and its log if that is piped.
+    ///
+    /// # Errors
+    ///
+    /// The server does not stop in time.
+    pub async fn stop_by(mut self, signal: &str) -> Result<(ExitStatus, String, String)> {
+        self.signal(signal).await?;
+        let end = async {
+            let mut rest = String::new();
+            self.stdout.read_to_string(&mut rest).await?;
+            let status = self.child.wait().await?;
+            let log = match self.stderr {
+                Some(log) => log.await??,
+                None => String::new(),
+            };
+            Ok((status, rest, log))
+        };
+        tokio::time::timeout(STOP, end).await?
     }
 }
