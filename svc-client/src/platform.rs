@@ -357,7 +357,8 @@ pub mod prelude {
     pub use svc_core::imports::{ContactImport, ImportRecord, ImportRow, InvoiceImport};
     pub use svc_core::platform::*;
     pub use svc_core::resources::invoices::{InvoiceCreate, InvoiceUpdate};
-    pub use svc_core::resources::{AccountRecord, RecordKind};
+    pub use svc_core::resources::kinds::AccountRecord;
+    pub use svc_core::values::RecordKind;
     pub use svc_core::values::{EventKind, Id, TenantId};
     pub use svc_core::webhooks::deliveries::DeliveryStatus;
 

@@ -13,9 +13,11 @@
 use crate::error::Error;
 use crate::pages::{CursorKey, CursorScope, ListQuery, Order, Since};
 use crate::platform::{ExportPage, ExportParams};
+use crate::resources::BusinessRecord;
 use crate::resources::contacts::Contact;
-use crate::resources::{AccountRecord, BusinessRecord, RecordKind};
+use crate::resources::kinds::{self, AccountRecord};
 use crate::store::Tx;
+use crate::values::RecordKind;
 use crate::values::{TenantId, Timestamp, parse_uuid};
 use crate::with_resource;
 
@@ -54,7 +56,10 @@ async fn changed<R: BusinessRecord>(
     tenant: TenantId,
     from: Timestamp,
     limit: u32,
-) -> Result<Vec<AccountRecord>, Error> {
+) -> Result<Vec<AccountRecord>, Error>
+where
+    AccountRecord: From<R>,
+{
     let query = ListQuery { limit, order: Order::OldestChangeFirst { from }, filter: R::every() };
     Ok(R::repository(tx).list(tenant, &query).await?.into_iter().map(AccountRecord::from).collect())
 }
@@ -90,7 +95,7 @@ impl Position {
     fn seal(self, key: &CursorKey, tenant: TenantId, since: Option<Since>) -> String {
         let contacts = key.seal(&contacts_scope(tenant, since, self.kind), self.contacts);
         let records = key.seal(&records_scope(tenant, since, self.kind, self.contacts), self.records);
-        format!("{}.{contacts}.{records}", self.kind.collection())
+        format!("{}.{contacts}.{records}", kinds::collection(self.kind))
     }
 
     fn open(key: &CursorKey, tenant: TenantId, since: Option<Since>, cursor: &str) -> Result<Self, Error> {
@@ -101,7 +106,7 @@ impl Position {
             return Err(Error::InvalidCursor);
         };
         let uuid = |text| parse_uuid(text).map_err(|_| Error::InvalidCursor);
-        let kind = RecordKind::of_collection(kind).ok_or(Error::InvalidCursor)?;
+        let kind = kinds::of_collection(kind).ok_or(Error::InvalidCursor)?;
         let contacts = key.open(&contacts_scope(tenant, since, kind), uuid(contacts)?)?;
         let records = key.open(&records_scope(tenant, since, kind, contacts), uuid(records)?)?;
         Ok(Self { contacts, kind, records })

@@ -22,9 +22,10 @@ use crate::error::{Error, StoreError, Violations};
 use crate::input::{Input, Record};
 use crate::lookup::{self, IdPart};
 use crate::pages::{ListQuery, MAX_LIMIT, Order};
-use crate::resources::{BusinessRecord, RecordKind};
+use crate::resources::BusinessRecord;
 pub use crate::store::IndexedText;
 use crate::store::{Store, Tx};
+use crate::values::RecordKind;
 use crate::values::{TenantId, Text, Timestamp, parse_uuid};
 use crate::with_resource;
 

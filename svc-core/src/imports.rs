@@ -36,4 +36,3 @@ pub use self::contacts::ContactImport;
 pub use self::import::{Import, ImportOptions, Imported};
 pub use self::invoices::InvoiceImport;
 pub use self::restore::restore;
-pub use crate::resources::AccountRecord;

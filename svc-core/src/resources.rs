@@ -16,18 +16,19 @@ pub mod starts;
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde::ser::SerializeMap;
 pub use svc_derive::Resource;
 use uuid::Uuid;
 
-pub use self::kinds::{AccountRecord, BusinessRecord, RecordKind};
 use crate::accounts::clocks::WriteTime;
 use crate::accounts::grants::GrantId;
-use crate::error::Error;
+use crate::accounts::tenants::{NumberKind, Tenant};
+use crate::error::{Error, Issue};
 use crate::input::{Fields, Input, ToBody};
 use crate::operation::{Operation, Outside, Profile, Target};
 use crate::store::{Repository, Tx};
-use crate::values::{EventKind, Id, TenantId, Timestamp};
+use crate::values::{Amount, EventKind, Id, RecordKind, TenantId, Text, Timestamp};
 
 /// A record with a collection of its own. `#[derive(Resource)]` implements it.
 pub trait Resource: Serialize + JsonSchema + Clone + PartialEq + Send + Sync + 'static {
@@ -87,6 +88,81 @@ where
     pub(crate) const fn creates_version(self) -> Self {
         self.creating(|record| record.id().uuid()).with_version()
     }
+}
+
+/// What a resource of one of the kinds is in particular, for searches, exports, imports and erasures.
+#[async_trait]
+pub trait BusinessRecord: Resource + Input + DeserializeOwned {
+    /// The kind of the records.
+    const KIND: RecordKind;
+
+    /// The fields that tell of the person who the contact is, which an erasure empties. Each can be null.
+    const PERSONAL: &'static [&'static str] = &[];
+
+    /// Returns the filter that every record passes, deleted ones included.
+    fn every() -> Self::Filter {
+        Self::Filter::none()
+    }
+
+    /// Returns the id of the contact that the record belongs to.
+    fn contact(&self) -> Option<Uuid> {
+        None
+    }
+
+    /// Returns the series of the record's number, the name of the field, and the number.
+    fn number(&self) -> Option<(NumberKind, &'static str, &str)> {
+        None
+    }
+
+    /// Returns the filter of the records that a text names as a whole, by a number or an email address.
+    fn named(text: &str) -> Option<Self::Filter> {
+        let _ = text;
+        None
+    }
+
+    /// Returns what people call the record, and what tells it from others.
+    fn describe(&self) -> (String, Vec<String>);
+
+    /// Returns the fields that a search reads.
+    fn searched(&self) -> Vec<Option<&str>>;
+
+    /// Returns another name of the record that a search finds.
+    fn other_name(&self) -> Option<String> {
+        None
+    }
+
+    /// Returns the phone number, which a search finds by its digits as well.
+    fn phone(&self) -> Option<&str> {
+        None
+    }
+
+    /// Gives the amounts of a record that an export wrote the decimals of their currency, and checks the rules that need no other
+    /// record.
+    ///
+    /// # Errors
+    /// The rules that the record breaks.
+    fn check(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Checks the rules that need other records of the same kind.
+    ///
+    /// # Errors
+    /// The rules that the record breaks.
+    async fn check_others(&self, _tx: &mut dyn Tx, _tenant: &Tenant) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+/// Returns the text of a field that may be null.
+pub(crate) fn text<const MAX: usize>(text: &Option<Text<MAX>>) -> Option<&str> {
+    text.as_ref().map(Text::as_str)
+}
+
+/// Gives the amount of a field this many decimals.
+pub(crate) fn set_scale(field: &str, amount: &mut Amount, scale: u8) -> Result<(), Error> {
+    *amount = amount.with_scale(scale).map_err(|error| Issue::from(error).on(field))?;
+    Ok(())
 }
 
 /// The filters of a list.

@@ -6,13 +6,14 @@ use std::time::Duration;
 use serde_json::json;
 use svc_core::find::{self, MAX_HITS, STEP, SearchResults};
 use svc_core::pages::{Limit, ListParams};
+use svc_core::resources::BusinessRecord;
 use svc_core::resources::Filter as _;
 use svc_core::resources::bookings::Booking;
 use svc_core::resources::contacts::{Contact, ContactFilter};
 use svc_core::resources::crud;
 use svc_core::resources::invoices::{self, Invoice, InvoiceCreate, InvoiceFilter, InvoiceStatus};
 use svc_core::resources::jobs::Job;
-use svc_core::resources::{BusinessRecord, RecordKind};
+use svc_core::values::RecordKind;
 use svc_core::values::{Decimal, TenantId};
 use uuid::Uuid;
 

@@ -268,7 +268,7 @@ macro_rules! enums {
 enums! {
     svc_core::resources::bookings::BookingStatus
     DeliveryStatus
-    svc_core::resources::RecordKind
+    svc_core::values::RecordKind
     svc_core::values::EventKind
     svc_core::resources::invoices::InvoiceStatus
     svc_core::resources::jobs::JobStatus

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use async_trait::async_trait;
 use svc_core::find::{IndexedText, TITLE};
-use svc_core::resources::RecordKind;
 use svc_core::store::{SearchRepository, StoreResult};
+use svc_core::values::RecordKind;
 use svc_core::values::{TenantId, Timestamp};
 use uuid::Uuid;
 

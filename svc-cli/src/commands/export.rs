@@ -4,7 +4,6 @@ use std::io::{self, IsTerminal as _, Write};
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use svc_core::imports::AccountRecord;
 use svc_core::input::FieldNames;
 use svc_core::input::json::{self, Json};
 use svc_core::operation::Listing;
@@ -16,6 +15,7 @@ use svc_core::resources::bookings::Booking;
 use svc_core::resources::contacts::Contact;
 use svc_core::resources::invoices::Invoice;
 use svc_core::resources::jobs::Job;
+use svc_core::resources::kinds::AccountRecord;
 use svc_core::resources::quotes::Quote;
 use svc_core::values::{Amount, TenantId};
 

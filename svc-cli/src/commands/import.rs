@@ -25,7 +25,7 @@ use std::path::Path;
 use std::pin::pin;
 
 use serde::Serialize;
-use svc_core::imports::{AccountRecord, Import as ImportOf};
+use svc_core::imports::Import as ImportOf;
 use svc_core::input::FieldNames as _;
 use svc_core::platform::operations::IMPORT_RECORDS;
 use svc_core::platform::{Account, ImportCreate, ImportKind, ImportRows, ImportedRow, RowOutcome};

@@ -16,7 +16,7 @@ use svc_core::operation::Operation;
 use svc_core::pages::{MAX_LIMIT, Since};
 use svc_core::platform::operations::{self, Records};
 use svc_core::platform::{Account, ApiKey, DeliveryDetails, Event};
-use svc_core::resources::RecordKind;
+use svc_core::values::RecordKind;
 use svc_core::values::{Id, TenantId, TimeZone, Timestamp};
 use svc_core::webhooks::deliveries::Delivery;
 use svc_core::webhooks::events;

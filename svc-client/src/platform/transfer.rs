@@ -1,9 +1,9 @@
 //! Exports and imports of records.
 
 use futures_util::stream::{self, Stream, TryStreamExt as _};
-use svc_core::imports::AccountRecord;
 use svc_core::pages::{Limit, MAX_LIMIT, Since};
 use svc_core::platform::{ExportPage, ExportParams, ImportCreate, ImportReport, operations};
+use svc_core::resources::kinds::AccountRecord;
 use svc_core::values::Timestamp;
 
 use super::AccountClient;

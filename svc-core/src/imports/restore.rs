@@ -10,9 +10,10 @@ use crate::accounts::tenants::{self, Tenant};
 use crate::error::{Error, FieldCode, Issue};
 use crate::find;
 use crate::pages::{ListQuery, Order};
+use crate::resources::BusinessRecord;
 use crate::resources::contacts::Contact;
+use crate::resources::kinds::AccountRecord;
 use crate::resources::kinds::with_record;
-use crate::resources::{AccountRecord, BusinessRecord};
 use crate::store::{Repository, Tx};
 use crate::values::{EventKind, TenantId};
 
@@ -41,8 +42,8 @@ pub async fn restore<R: BusinessRecord>(tx: &mut dyn Tx, tenant: &Tenant, mut re
     }
     check_order(tx, tenant.id, &record).await?;
     record.check_others(tx, tenant).await?;
-    if let Some(contact) = record.contact_id()
-        && Repository::<Contact>::get(tx, tenant.id, contact).await?.is_none()
+    if let Some(contact) = record.contact()
+        && Repository::<Contact>::get(tx, tenant.id, contact.into()).await?.is_none()
     {
         return Err(Error::ReferenceNotFound("contact_id"));
     }

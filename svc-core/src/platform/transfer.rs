@@ -8,12 +8,13 @@ use uuid::Uuid;
 
 use crate::error::{Error, FailingField, FieldCode, Issue, Violations};
 use crate::imports::{
-    AccountRecord, ContactImport, Import, ImportOptions, ImportRecord, ImportRow, Imported, InvoiceImport, MAX_ROWS,
+    ContactImport, Import, ImportOptions, ImportRecord, ImportRow, Imported, InvoiceImport, MAX_ROWS,
 };
 use crate::input::json::Json;
 use crate::input::{FromJson, Input, Record};
 use crate::resources::contacts::Contact;
 use crate::resources::invoices::Invoice;
+use crate::resources::kinds::AccountRecord;
 use crate::values::TextEnum;
 
 /// What the rows of an import are.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use crate::accounts::clocks::WriteTime;
 use crate::accounts::platform_keys::Area;
@@ -13,12 +14,11 @@ use crate::input::schema::JsonSchema;
 use crate::input::{Apply, Fields, Input, Record, ToBody};
 use crate::operation::{OperationText, Profile};
 use crate::resources::contacts::{self, ContactId, OfContact};
-use crate::resources::kinds::{AccountRecord, BusinessRecord, RecordKind, text};
 use crate::resources::starts::HasStart;
-use crate::resources::{Create, Filter, NewRecord, Resource, Update};
+use crate::resources::{BusinessRecord, Create, Filter, NewRecord, Resource, Update, text};
 use crate::store::{RecordsByStart, RecordsOfContact, Tx};
 use crate::values::EventKind;
-use crate::values::{Id, Note, Patch, Text, TextEnum, Timestamp};
+use crate::values::{Id, Note, Patch, RecordKind, Text, TextEnum, Timestamp};
 
 /// The id of a booking.
 pub type BookingId = Id<Booking>;
@@ -90,12 +90,8 @@ impl BusinessRecord for Booking {
     const KIND: RecordKind = RecordKind::Booking;
     const PERSONAL: &'static [&'static str] = &["notes"];
 
-    fn into_record(self) -> AccountRecord {
-        AccountRecord::Booking(Box::new(self))
-    }
-
-    fn contact_id(&self) -> Option<ContactId> {
-        self.contact_id
+    fn contact(&self) -> Option<Uuid> {
+        self.contact_id.map(Into::into)
     }
 
     fn describe(&self) -> (String, Vec<String>) {

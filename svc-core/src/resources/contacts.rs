@@ -12,11 +12,10 @@ use crate::error::Error;
 use crate::input::{Apply, Input, Record};
 use crate::operation::{OperationText, Profile};
 use crate::pages::{CursorScope, ListParams, ListQuery, Order, Page};
-use crate::resources::kinds::{AccountRecord, BusinessRecord, RecordKind, text};
-use crate::resources::{Create, Delete, Filter, NewRecord, Resource, Update, crud};
+use crate::resources::{BusinessRecord, Create, Delete, Filter, NewRecord, Resource, Update, crud, text};
 use crate::store::{RecordsOfContact, Repository, Tx};
 use crate::values::EventKind;
-use crate::values::{Email, Id, Patch, TenantId, Text, TextEnum, Timestamp};
+use crate::values::{Email, Id, Patch, RecordKind, TenantId, Text, TextEnum, Timestamp};
 
 /// The id of a contact.
 pub type ContactId = Id<Contact>;
@@ -93,10 +92,6 @@ impl BusinessRecord for Contact {
     const KIND: RecordKind = RecordKind::Contact;
     const PERSONAL: &'static [&'static str] =
         &["email", "first_name", "last_name", "phone", "company_name", "city", "state", "postcode"];
-
-    fn into_record(self) -> AccountRecord {
-        AccountRecord::Contact(Box::new(self))
-    }
 
     fn every() -> ContactFilter {
         ContactFilter { include_deleted: Some(true), ..ContactFilter::none() }

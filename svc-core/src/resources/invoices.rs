@@ -10,6 +10,7 @@ mod steps;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use crate::accounts::clocks::{WriteTime, advance_clock};
 use crate::accounts::platform_keys::Area;
@@ -18,11 +19,10 @@ use crate::error::{Error, FieldCode, Issue};
 use crate::input::{Apply, Input, Record};
 use crate::operation::{OperationText, Profile};
 use crate::resources::contacts::{self, ContactId, OfContact};
-use crate::resources::kinds::{AccountRecord, BusinessRecord, RecordKind, set_scale};
-use crate::resources::{Filter, Resource, crud};
+use crate::resources::{BusinessRecord, Filter, Resource, crud, set_scale};
 use crate::store::{RecordsOfContact, Repository, Tx};
 use crate::values::EventKind;
-use crate::values::{Amount, Currency, Date, Decimal, Id, Patch, TenantId, Text, TextEnum, Timestamp};
+use crate::values::{Amount, Currency, Date, Decimal, Id, Patch, RecordKind, TenantId, Text, TextEnum, Timestamp};
 use crate::webhooks::events;
 
 pub use self::changes::{refund, update};
@@ -116,12 +116,8 @@ pub struct Invoice {
 impl BusinessRecord for Invoice {
     const KIND: RecordKind = RecordKind::Invoice;
 
-    fn into_record(self) -> AccountRecord {
-        AccountRecord::Invoice(Box::new(self))
-    }
-
-    fn contact_id(&self) -> Option<ContactId> {
-        self.contact_id
+    fn contact(&self) -> Option<Uuid> {
+        self.contact_id.map(Into::into)
     }
 
     fn number(&self) -> Option<(NumberKind, &'static str, &str)> {

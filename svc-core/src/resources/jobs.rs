@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use crate::accounts::clocks::WriteTime;
 use crate::accounts::platform_keys::Area;
@@ -11,13 +12,12 @@ use crate::input::{Apply, Input, Record};
 use crate::operation::{OperationText, Profile};
 use crate::resources::contacts::{self, ContactId, OfContact};
 use crate::resources::invoices::InvoiceId;
-use crate::resources::kinds::{AccountRecord, BusinessRecord, RecordKind, set_scale, text};
 use crate::resources::quotes::QuoteId;
 use crate::resources::starts::HasStart;
-use crate::resources::{Create, Filter, NewRecord, Resource, Update};
+use crate::resources::{BusinessRecord, Create, Filter, NewRecord, Resource, Update, set_scale, text};
 use crate::store::{RecordsByStart, RecordsOfContact, Tx};
 use crate::values::EventKind;
-use crate::values::{Amount, Decimal, Email, Id, JOB_SCALE, Patch, Text, TextEnum, Timestamp};
+use crate::values::{Amount, Decimal, Email, Id, JOB_SCALE, Patch, RecordKind, Text, TextEnum, Timestamp};
 
 /// The id of a job.
 pub type JobId = Id<Job>;
@@ -133,12 +133,8 @@ impl BusinessRecord for Job {
         "site_postcode",
     ];
 
-    fn into_record(self) -> AccountRecord {
-        AccountRecord::Job(Box::new(self))
-    }
-
-    fn contact_id(&self) -> Option<ContactId> {
-        self.contact_id
+    fn contact(&self) -> Option<Uuid> {
+        self.contact_id.map(Into::into)
     }
 
     fn number(&self) -> Option<(NumberKind, &'static str, &str)> {

@@ -1,44 +1,26 @@
-//! The kinds of records that a business keeps. A kind is listed in this file alone: what does something for every kind goes
-//! through [`RecordKind`] and [`with_resource!`](crate::with_resource), and what a kind is in particular says its
+//! Records of any kind. What does something for every kind goes through [`RecordKind`] and
+//! [`with_resource!`](crate::with_resource), so that kinds are listed here alone; what a kind is in particular says its
 //! [`BusinessRecord`].
 
 use std::borrow::Cow;
 use std::str::FromStr;
 
-use async_trait::async_trait;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{DeserializeOwned, Error as _};
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use super::bookings::Booking;
-use super::contacts::{Contact, ContactId};
+use super::contacts::Contact;
 use super::invoices::Invoice;
 use super::jobs::Job;
 use super::quotes::Quote;
-use super::{Filter as _, Resource};
-use crate::accounts::tenants::{NumberKind, Tenant};
-use crate::error::{Error, FieldCode, Issue};
+use super::{BusinessRecord, Resource as _};
+use crate::error::{FieldCode, Issue};
 use crate::input::json::Json;
 use crate::input::schema::{deserialize_text, text_enum};
 use crate::input::{FieldNames, Fields, FromJson, Input};
-use crate::store::Tx;
-use crate::values::{Amount, Text, TextEnum, Timestamp};
-
-/// The kind of a record, in the order in which exports have them: a record comes after those that it refers to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
-pub enum RecordKind {
-    /// Contacts that are not deleted.
-    Contact,
-    /// Invoices.
-    Invoice,
-    /// Quotes.
-    Quote,
-    /// Bookings.
-    Booking,
-    /// Jobs.
-    Job,
-}
+use crate::values::{Amount, RecordKind, Timestamp};
 
 /// A record of any kind: an object with the fields of the record, and its collection in `kind`.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,10 +37,11 @@ pub enum AccountRecord {
     Job(Box<Job>),
 }
 
-/// Runs code for the resource of a [`RecordKind`](crate::resources::RecordKind), which the code has as a type.
+/// Runs code for the resource of a [`RecordKind`](crate::values::RecordKind), which the code has as a type.
 ///
 /// ```
-/// use svc_core::resources::{RecordKind, Resource};
+/// use svc_core::resources::Resource;
+/// use svc_core::values::RecordKind;
 /// use svc_core::with_resource;
 ///
 /// let collection = with_resource!(RecordKind::Booking, R => R::COLLECTION);
@@ -72,7 +55,7 @@ macro_rules! with_resource {
     };
     (@ $kind:expr, $resource:ident, $code:expr, $($variant:ident $module:ident),+) => {
         match $kind {
-            $($crate::resources::RecordKind::$variant => {
+            $($crate::values::RecordKind::$variant => {
                 type $resource = $crate::resources::$module::$variant;
                 $code
             })+
@@ -84,94 +67,16 @@ macro_rules! with_resource {
 macro_rules! with_record {
     ($record:expr, $name:ident => $code:expr) => {
         match $record {
-            $crate::resources::AccountRecord::Contact($name) => $code,
-            $crate::resources::AccountRecord::Invoice($name) => $code,
-            $crate::resources::AccountRecord::Quote($name) => $code,
-            $crate::resources::AccountRecord::Booking($name) => $code,
-            $crate::resources::AccountRecord::Job($name) => $code,
+            $crate::resources::kinds::AccountRecord::Contact($name) => $code,
+            $crate::resources::kinds::AccountRecord::Invoice($name) => $code,
+            $crate::resources::kinds::AccountRecord::Quote($name) => $code,
+            $crate::resources::kinds::AccountRecord::Booking($name) => $code,
+            $crate::resources::kinds::AccountRecord::Job($name) => $code,
         }
     };
 }
 
 pub(crate) use with_record;
-
-/// What a resource of one of the kinds is in particular, for searches, exports, imports and erasures.
-#[async_trait]
-pub trait BusinessRecord: Resource + Input + DeserializeOwned {
-    /// The kind of the records.
-    const KIND: RecordKind;
-
-    /// The fields that tell of the person who the contact is, which an erasure empties. Each can be null.
-    const PERSONAL: &'static [&'static str] = &[];
-
-    /// Returns the record as one of any kind.
-    fn into_record(self) -> AccountRecord;
-
-    /// Returns the filter that every record passes, deleted ones included.
-    fn every() -> Self::Filter {
-        Self::Filter::none()
-    }
-
-    /// Returns the contact that the record belongs to.
-    fn contact_id(&self) -> Option<ContactId> {
-        None
-    }
-
-    /// Returns the series of the record's number, the name of the field, and the number.
-    fn number(&self) -> Option<(NumberKind, &'static str, &str)> {
-        None
-    }
-
-    /// Returns the filter of the records that a text names as a whole, by a number or an email address.
-    fn named(text: &str) -> Option<Self::Filter> {
-        let _ = text;
-        None
-    }
-
-    /// Returns what people call the record, and what tells it from others.
-    fn describe(&self) -> (String, Vec<String>);
-
-    /// Returns the fields that a search reads.
-    fn searched(&self) -> Vec<Option<&str>>;
-
-    /// Returns another name of the record that a search finds.
-    fn other_name(&self) -> Option<String> {
-        None
-    }
-
-    /// Returns the phone number, which a search finds by its digits as well.
-    fn phone(&self) -> Option<&str> {
-        None
-    }
-
-    /// Gives the amounts of a record that an export wrote the decimals of their currency, and checks the rules that need no other
-    /// record.
-    ///
-    /// # Errors
-    /// The rules that the record breaks.
-    fn check(&mut self) -> Result<(), Error> {
-        Ok(())
-    }
-
-    /// Checks the rules that need other records of the same kind.
-    ///
-    /// # Errors
-    /// The rules that the record breaks.
-    async fn check_others(&self, _tx: &mut dyn Tx, _tenant: &Tenant) -> Result<(), Error> {
-        Ok(())
-    }
-}
-
-/// Returns the text of a field that may be null.
-pub(super) fn text<const MAX: usize>(text: &Option<Text<MAX>>) -> Option<&str> {
-    text.as_ref().map(Text::as_str)
-}
-
-/// Gives the amount of a field this many decimals.
-pub(super) fn set_scale(field: &str, amount: &mut Amount, scale: u8) -> Result<(), Error> {
-    *amount = amount.with_scale(scale).map_err(|error| Issue::from(error).on(field))?;
-    Ok(())
-}
 
 impl AccountRecord {
     /// Returns the kind of the record.
@@ -188,31 +93,35 @@ impl AccountRecord {
     }
 }
 
-impl<R: BusinessRecord> From<R> for AccountRecord {
-    fn from(record: R) -> Self {
-        record.into_record()
-    }
+macro_rules! from_resources {
+    ($($resource:ident)+) => {$(
+        impl From<$resource> for AccountRecord {
+            fn from(record: $resource) -> Self {
+                Self::$resource(Box::new(record))
+            }
+        }
+    )+};
 }
+
+from_resources! { Contact Invoice Quote Booking Job }
 
 /// The collection of a kind, which is what exports call it.
 #[derive(Clone, Copy)]
 struct Collection(RecordKind);
 
-impl RecordKind {
-    /// Returns the collection of the records of this kind, such as `contacts`.
-    pub fn collection(self) -> &'static str {
-        with_resource!(self, R => R::COLLECTION)
-    }
+/// Returns the collection of the records of a kind, such as `contacts`.
+pub fn collection(kind: RecordKind) -> &'static str {
+    with_resource!(kind, R => R::COLLECTION)
+}
 
-    /// Returns the kind whose records are in this collection.
-    pub fn of_collection(collection: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|kind| kind.collection() == collection)
-    }
+/// Returns the kind whose records are in a collection.
+pub fn of_collection(name: &str) -> Option<RecordKind> {
+    RecordKind::ALL.iter().copied().find(|kind| collection(*kind) == name)
 }
 
 impl Serialize for Collection {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.0.collection())
+        serializer.serialize_str(collection(self.0))
     }
 }
 
@@ -226,9 +135,9 @@ impl FromStr for Collection {
     type Err = Issue;
 
     fn from_str(text: &str) -> Result<Self, Issue> {
-        RecordKind::of_collection(text).map(Self).ok_or_else(|| {
-            let is_known = RecordKind::of_collection(&text.to_lowercase()).is_some();
-            let all: Vec<&str> = RecordKind::ALL.iter().map(|kind| kind.collection()).collect();
+        of_collection(text).map(Self).ok_or_else(|| {
+            let is_known = of_collection(&text.to_lowercase()).is_some();
+            let all: Vec<&str> = RecordKind::ALL.iter().map(|kind| collection(*kind)).collect();
             let case = if is_known { ", in lower case" } else { "" };
             Issue::new(FieldCode::InvalidEnum, format!("must be one of {}{case}", all.join(" ")))
         })
@@ -303,10 +212,10 @@ impl JsonSchema for AccountRecord {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let all: Vec<&str> = RecordKind::ALL.iter().map(|kind| kind.collection()).collect();
+        let all: Vec<&str> = RecordKind::ALL.iter().map(|kind| collection(*kind)).collect();
         let line = |kind: &RecordKind| {
             let record = with_resource!(*kind, R => R::PROFILE.with_article);
-            format!("- `{}`: A{}.", kind.collection(), &record[1..])
+            format!("- `{}`: A{}.", collection(*kind), &record[1..])
         };
         let described: Vec<String> = RecordKind::ALL.iter().map(line).collect();
         json_schema!({

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use crate::accounts::clocks::{WriteTime, advance_clock};
 use crate::accounts::platform_keys::Area;
@@ -11,11 +12,12 @@ use crate::input::json::Json;
 use crate::input::{Apply, FromJson, Input, Record};
 use crate::operation::{OperationText, Profile};
 use crate::resources::contacts::{self, ContactId, OfContact};
-use crate::resources::kinds::{AccountRecord, BusinessRecord, RecordKind, set_scale};
-use crate::resources::{Create, Filter, NewRecord, Resource, Update, crud};
+use crate::resources::{BusinessRecord, Create, Filter, NewRecord, Resource, Update, crud, set_scale};
 use crate::store::{RecordsOfContact, Tx};
 use crate::values::EventKind;
-use crate::values::{Amount, Currency, Date, DateOrTime, Decimal, Id, Patch, TenantId, TextEnum, Timestamp};
+use crate::values::{
+    Amount, Currency, Date, DateOrTime, Decimal, Id, Patch, RecordKind, TenantId, TextEnum, Timestamp,
+};
 
 /// The id of a quote.
 pub type QuoteId = Id<Quote>;
@@ -96,12 +98,8 @@ pub struct Quote {
 impl BusinessRecord for Quote {
     const KIND: RecordKind = RecordKind::Quote;
 
-    fn into_record(self) -> AccountRecord {
-        AccountRecord::Quote(Box::new(self))
-    }
-
-    fn contact_id(&self) -> Option<ContactId> {
-        self.contact_id
+    fn contact(&self) -> Option<Uuid> {
+        self.contact_id.map(Into::into)
     }
 
     fn number(&self) -> Option<(NumberKind, &'static str, &str)> {

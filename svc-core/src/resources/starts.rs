@@ -107,7 +107,7 @@ pub async fn list<R: HasStart>(
         None => first,
     };
     let has_changed = |row: &R| params.updated_since.is_none_or(|since| row.updated_at() >= since.0);
-    let is_of_contact = |row: &R| params.contact_id.is_none_or(|contact| row.contact_id() == Some(contact));
+    let is_of_contact = |row: &R| params.contact_id.is_none_or(|contact| row.contact() == Some(contact.uuid()));
     let is_wanted = |row: &R| filter.matches(row) && has_changed(row) && is_of_contact(row);
 
     let limit = params.limit.unwrap_or_default().get();

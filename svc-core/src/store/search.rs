@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use uuid::Uuid;
 
 use super::StoreResult;
-use crate::resources::RecordKind;
+use crate::values::RecordKind;
 use crate::values::{TenantId, Timestamp};
 
 /// The text of a record in the index.

@@ -3,11 +3,11 @@
 use serde_json::json;
 use svc_core::error::Error;
 use svc_core::exports;
-use svc_core::imports::AccountRecord;
 use svc_core::pages::{Limit, Since};
 use svc_core::platform::{ExportPage, ExportParams};
 use svc_core::resources::contacts::{Contact, ContactId};
 use svc_core::resources::jobs::Job;
+use svc_core::resources::kinds::AccountRecord;
 use svc_core::resources::quotes::Quote;
 use svc_core::values::Timestamp;
 

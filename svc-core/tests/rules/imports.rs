@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use svc_core::accounts::tenants;
 use svc_core::env::first_id_at;
 use svc_core::error::Error;
-use svc_core::imports::{AccountRecord, Import, ImportOptions, Imported};
+use svc_core::imports::{Import, ImportOptions, Imported};
 use svc_core::input::FromJson as _;
 use svc_core::input::Input as _;
 use svc_core::input::json::Json;
@@ -14,6 +14,7 @@ use svc_core::pages::{Limit, ListParams, SentCursor};
 use svc_core::resources::contacts::ContactFilter;
 use svc_core::resources::contacts::{Contact, ContactId};
 use svc_core::resources::invoices::{Invoice, InvoiceStatus};
+use svc_core::resources::kinds::AccountRecord;
 use svc_core::resources::{Filter as _, crud};
 use uuid::Uuid;
 

@@ -96,7 +96,7 @@ where
     ) -> StoreResult<Vec<R>> {
         let order = Order::NewestFirst { before: Some(before) };
         let mut rows = self.list(tenant, &ListQuery { limit: u32::MAX, order, filter: R::Filter::none() }).await?;
-        rows.retain(|row| row.contact_id() == Some(contact));
+        rows.retain(|row| row.contact() == Some(contact.uuid()));
         rows.truncate(limit as usize);
         Ok(rows)
     }

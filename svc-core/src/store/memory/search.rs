@@ -5,8 +5,8 @@ use uuid::Uuid;
 
 use super::MemoryTx;
 use crate::find::IndexedText;
-use crate::resources::RecordKind;
 use crate::store::{SearchRepository, StoreResult};
+use crate::values::RecordKind;
 use crate::values::{TenantId, Timestamp};
 
 #[async_trait]

@@ -2,6 +2,7 @@
 
 use svc_core::error::Error;
 use svc_core::find::{self, Hit, MAX_HITS, SearchResults};
+use svc_core::resources::kinds::collection;
 
 use crate::dashboard::pages::kinds;
 use crate::dashboard::prelude::*;
@@ -50,5 +51,5 @@ fn list(cx: &Context<'_>, hits: &[&Hit]) -> Markup {
 
 /// Returns the path of the page of a record.
 fn path(hit: &Hit) -> String {
-    format!("/{}/{}", hit.kind.collection(), hit.id)
+    format!("/{}/{}", collection(hit.kind), hit.id)
 }

@@ -9,7 +9,7 @@ mod quotes;
 use std::fmt::Display;
 
 use svc_core::operation::AnyOperation;
-use svc_core::resources::RecordKind;
+use svc_core::values::RecordKind;
 
 use crate::dashboard::page_response::PageError;
 

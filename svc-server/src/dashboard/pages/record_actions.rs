@@ -5,10 +5,10 @@ use svc_core::operation::AnyOperation;
 use svc_core::personal::{self, ErasureCreate};
 use svc_core::platform::operations::{PAY_INVOICE, REFUND_INVOICE};
 use svc_core::prelude::*;
-use svc_core::resources::RecordKind;
 use svc_core::resources::invoices::InvoiceStep;
 use svc_core::store::Repository;
 use svc_core::values::Amount;
+use svc_core::values::RecordKind;
 use uuid::Uuid;
 
 use super::kinds::{BOOKINGS, INVOICES, JOBS, Kind, QUOTES};

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use svc_core::error::{Error, StoreError};
 use svc_core::prelude::*;
-use svc_core::resources::RecordKind;
+use svc_core::values::RecordKind;
 use uuid::Uuid;
 
 pub(crate) use self::list::list;

@@ -2,7 +2,7 @@
 
 use svc_core::platform::operations::Records;
 use svc_core::prelude::{Booking, BookingStatus};
-use svc_core::resources::RecordKind;
+use svc_core::values::RecordKind;
 
 use super::Control::{Choice, Line, Lines};
 use super::FormPurpose::{Edited, New};

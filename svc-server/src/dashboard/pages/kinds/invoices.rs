@@ -2,7 +2,7 @@
 
 use svc_core::platform::operations::{CREATE_INVOICE, UPDATE_INVOICE};
 use svc_core::prelude::InvoiceStatus;
-use svc_core::resources::RecordKind;
+use svc_core::values::RecordKind;
 
 use super::Control::{Amount, Day, Line};
 use super::FormPurpose::{Edited, New};

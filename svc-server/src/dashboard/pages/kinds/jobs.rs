@@ -2,7 +2,7 @@
 
 use svc_core::platform::operations::Records;
 use svc_core::prelude::{Job, JobStatus};
-use svc_core::resources::RecordKind;
+use svc_core::values::RecordKind;
 
 use super::Control::{Amount, Choice, Line};
 use super::FormPurpose::{Edited, New};

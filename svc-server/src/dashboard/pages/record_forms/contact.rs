@@ -2,7 +2,7 @@
 
 use svc_core::find::{self, MAX_HITS};
 use svc_core::prelude::*;
-use svc_core::resources::RecordKind;
+use svc_core::values::RecordKind;
 
 use crate::dashboard::prelude::*;
 

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use svc_core::error::Error;
 use svc_core::pages::Limit;
 use svc_core::prelude::*;
-use svc_core::resources::RecordKind;
+use svc_core::values::RecordKind;
 use uuid::Uuid;
 
 use super::values::{ContactNames, is_amount, names_of, text, words};

@@ -5,8 +5,8 @@ use svc_core::changes::{ChangeFilter, trace_paid};
 use svc_core::error::Error;
 use svc_core::pages::Limit;
 use svc_core::prelude::*;
-use svc_core::resources::RecordKind;
 use svc_core::resources::invoices::MAX_SUMMED;
+use svc_core::values::RecordKind;
 use uuid::Uuid;
 
 use super::list::record_table;
