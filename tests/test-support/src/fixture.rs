@@ -68,10 +68,16 @@ pub fn local_env() -> Env {
     env
 }
 
+impl Default for Fixture {
+    fn default() -> Self {
+        Self::at(START, account(), |_| {})
+    }
+}
+
 impl Fixture {
     /// Creates an account in a store in memory, under a clock that stands still at [`START`].
     pub fn new() -> Self {
-        Self::at(START, account(), |_| {})
+        Self::default()
     }
 
     /// Creates an account in a store in memory, under a clock that stands still. `set` changes the environment of the store.
