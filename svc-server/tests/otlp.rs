@@ -1,6 +1,6 @@
 //! Tests of the export to a collector: the program as operators start it, with a mock collector and a webhook receiver.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail by a panic, in its helpers as well")]
+#![expect(clippy::unwrap_used, reason = "a test may fail by a panic, in its helpers as well")]
 
 use std::process::Stdio;
 use std::time::Duration;

@@ -19,12 +19,13 @@ use svc_core::env::{Env, ManualClock, SystemEntropy};
 use svc_core::oauth::Parameters;
 use svc_core::oauth::authorization::{self, Issuer};
 use svc_core::oauth::tokens::{self, ClientCredentials};
-use svc_core::prelude::{Account, KeyCreate, Svc, TenantCreate};
+use svc_core::prelude::{Account, Svc};
 use svc_core::values::{HostPolicy, TenantId};
 use svc_server::metrics::Metrics;
 use svc_server::program::serve::Server;
 use svc_server::{Api, Builder, Settings, Surfaces};
 use svc_store::{Options, SecretKey};
+use svc_test_support::Fixture;
 use tokio::sync::oneshot;
 
 /// A database that nothing is in yet.
@@ -140,10 +141,9 @@ impl LiveServer {
         let mut env = Env::new(clock.clone(), SystemEntropy);
         env.webhook_hosts = HostPolicy::AllowPrivate;
         let options = Options { secret_key: Some(SecretKey::new([7; 32])), ..Options::default() };
-        let svc = Svc::new(svc_store::open_with(&database.url, env, options).await.unwrap());
-        let tenant = svc.accounts().create(TenantCreate::named("Harbour Plumbing")).await.unwrap().id;
-        let key = KeyCreate { write: true, ..KeyCreate::default() };
-        let key = svc.account(tenant).keys().create(key).await.unwrap().text.reveal().to_owned();
+        let fixture = Fixture::on(svc_store::open_with(&database.url, env, options).await.unwrap()).await;
+        let key = fixture.key().await.text;
+        let Fixture { svc, tenant, .. } = fixture;
 
         let metrics = Arc::clone(&settings.metrics);
         let (api, background) = Builder::new(&svc).settings(settings).surfaces(surfaces).build();

@@ -8,7 +8,7 @@ use std::fmt;
 
 use svc_core::webhooks::deliveries::DeliveryId;
 
-use crate::fixture::Fixture;
+use crate::fixture::Tenants;
 use crate::journal::{Arrival, Entry, InterruptedAttempt};
 use crate::receiver::ReceiverJournal;
 use crate::state::DatabaseState;
@@ -46,7 +46,7 @@ struct Counts {
 
 /// Checks all tenants and returns the violations.
 pub(crate) fn check(
-    fixture: &Fixture,
+    fixture: &Tenants,
     entries: &[Entry],
     journal: &ReceiverJournal,
     interrupted: &[InterruptedAttempt],

@@ -16,7 +16,7 @@ use svc_test_support::Result;
 use svc_test_support::database::Database;
 
 /// All tenants of a run.
-pub(crate) struct Fixture {
+pub(crate) struct Tenants {
     pub(crate) tenants: Vec<Tenant>,
 }
 
@@ -60,7 +60,7 @@ fn subscription_plan() -> [(EventSet, Behavior); 5] {
     ]
 }
 
-impl Fixture {
+impl Tenants {
     /// Creates the tenants. The endpoint of each subscription is `/<tenant>/<subscription>` at `receiver`, by
     /// position.
     pub(crate) async fn create(database: &Database, options: &Options, receiver: SocketAddr) -> Result<Self> {

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use tokio::time::Instant;
 
 use crate::clients::Random;
-use crate::fixture::Fixture;
+use crate::fixture::Tenants;
 use crate::options::Faults;
 
 /// The interval of the checks during an outage.
@@ -145,7 +145,7 @@ impl Disk {
 /// Makes the disk fail, and checks meanwhile that the server still responds.
 pub(crate) struct OutageMonitor<'a> {
     pub(crate) database: &'a Database,
-    pub(crate) fixture: &'a Fixture,
+    pub(crate) fixture: &'a Tenants,
     pub(crate) http: &'a HttpClient,
     pub(crate) outage: &'a Outage,
 }

@@ -11,7 +11,7 @@ use hyper::body::Incoming;
 use serde_json::Value;
 use svc_core::webhooks::deliveries::DeliveryId;
 
-use crate::fixture::{Behavior, Fixture, Subscription};
+use crate::fixture::{Behavior, Subscription, Tenants};
 use crate::journal::Arrival;
 use svc_test_support::Result;
 use svc_test_support::endpoint;
@@ -58,7 +58,7 @@ impl Receiver {
     }
 
     /// Sets the subscriptions, before the first delivery.
-    pub(crate) fn expect(&self, fixture: &Fixture) {
+    pub(crate) fn expect(&self, fixture: &Tenants) {
         let subscriptions = fixture.subscriptions().map(|(path, subscription)| (path, subscription.clone())).collect();
         // This is called only once.
         let _ = self.inner.subscriptions.set(subscriptions);

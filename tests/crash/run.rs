@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 
 use crate::check::{self, CheckResult};
 use crate::clients::{Client, Random};
-use crate::fixture::Fixture;
+use crate::fixture::Tenants;
 use crate::journal::Entry;
 use crate::options::Options;
 use crate::outage::{Disk, Outage, OutageMonitor};
@@ -46,7 +46,7 @@ async fn crash(options: &Options) -> Result<CheckResult> {
     };
     let outage = Arc::new(Outage::new(disk.is_some()));
     let receiver = Receiver::listen().await?;
-    let fixture = Fixture::create(&database, options, receiver.address).await?;
+    let fixture = Tenants::create(&database, options, receiver.address).await?;
     receiver.expect(&fixture);
 
     let http = HttpClient::default();

@@ -13,7 +13,7 @@ use svc_core::webhooks::engine::Policy;
 use svc_core::webhooks::events::Event;
 use tokio::time::Instant;
 
-use crate::fixture::{Fixture, Tenant};
+use crate::fixture::{Tenant, Tenants};
 use crate::journal::{Collection, InterruptedAttempt};
 use svc_test_support::Result;
 use svc_test_support::database::Database;
@@ -40,7 +40,7 @@ pub(crate) struct DatabaseState {
 /// may have started others, but their leases end later.
 pub(crate) async fn interrupted(
     database: &Database,
-    fixture: &Fixture,
+    fixture: &Tenants,
     killed_at: Timestamp,
     timeout: Duration,
 ) -> Result<Vec<InterruptedAttempt>> {
@@ -62,7 +62,7 @@ pub(crate) async fn interrupted(
 /// # Errors
 ///
 /// A delivery is still pending after `patience`.
-pub(crate) async fn drained(database: &Database, fixture: &Fixture, patience: Duration) -> Result<()> {
+pub(crate) async fn drained(database: &Database, fixture: &Tenants, patience: Duration) -> Result<()> {
     let store = database.open().await?;
     let deadline = Instant::now() + patience;
     for tenant in &fixture.tenants {

@@ -23,6 +23,7 @@ use svc_core::webhooks::deliveries::AttemptLog;
 use svc_core::webhooks::subscriptions::{WebhookCreate, WebhookSubscription, WebhookUpdate};
 use svc_test_support::Result;
 use svc_test_support::database::Database;
+use svc_test_support::fixture::attempt_log;
 use svc_test_support::node::{Node, Program};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpSocket;
@@ -324,15 +325,12 @@ async fn delivery(tx: &mut dyn Tx, tenant: TenantId, attempts: u32) -> std::resu
     let id = tx.list_deliveries(tenant, &filter).await?.pop().ok_or(Error::NotFound)?.id;
     for attempt in 1..=attempts {
         let log = AttemptLog {
-            attempt,
-            started_at: tx.env().now(),
             duration_ms: 1,
-            status: 500,
             error: Some("status: the endpoint responded with 500".to_owned()),
             cause: None,
             response_body: Some("\u{1}".repeat(16 * 1024)),
             response_truncated: true,
-            remote_addr: None,
+            ..attempt_log(attempt, tx.env().now(), 500)
         };
         tx.insert_attempt(tenant, id, &log).await?;
     }

@@ -6,7 +6,7 @@ mod steps;
 
 use svc_test_support::database::Database;
 
-use self::fixture::Fixture;
+use self::fixture::Installation;
 
 #[tokio::test]
 async fn every_command_works_beside_a_running_server_on_sqlite() {
@@ -21,7 +21,7 @@ async fn every_command_works_beside_a_running_server_on_postgres() {
 
 /// Runs the commands of every noun.
 async fn work(database: Database) {
-    let mut fixture = Fixture::open(database).await;
+    let mut fixture = Installation::open(database).await;
     steps::tenants(&fixture).await;
     steps::keys(&fixture).await;
     let (contact, hook) = steps::contacts_and_a_webhook(&mut fixture).await;

@@ -13,7 +13,7 @@ use svc_test_support::tenant;
 /// More commits than the write-ahead log holds before it is checkpointed.
 const MANY: u32 = 800;
 
-struct Fixture {
+struct FailingServer {
     database: Database,
     disk: FailingDisk,
     program: Program,
@@ -22,7 +22,7 @@ struct Fixture {
     _folder: tempfile::TempDir,
 }
 
-impl Fixture {
+impl FailingServer {
     async fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let disk = FailingDisk::build(folder.path()).unwrap();
@@ -58,7 +58,7 @@ impl Fixture {
 /// When an fsync fails, SQLite rolls the commit back but leaves its pages in the log.
 #[tokio::test]
 async fn a_refused_write_does_not_appear_after_a_kill() {
-    let fixture = Fixture::new().await;
+    let fixture = FailingServer::new().await;
     let node = fixture.start().await;
     assert_eq!(fixture.create(&node, "before").await, 201);
     fixture.disk.fail(Failure::Fsync).unwrap();
@@ -74,7 +74,7 @@ async fn a_refused_write_does_not_appear_after_a_kill() {
 /// A server that starts after a kill reads pages from the log that may never have reached the disk.
 #[tokio::test]
 async fn a_write_after_a_kill_does_not_depend_on_unsynced_pages() {
-    let fixture = Fixture::new().await;
+    let fixture = FailingServer::new().await;
     let node = fixture.start().await;
     // This creates the log.
     assert_eq!(fixture.create(&node, "before").await, 201);
@@ -93,7 +93,7 @@ async fn a_write_after_a_kill_does_not_depend_on_unsynced_pages() {
 /// the first checkpoint are lost although SQLite counts them as written.
 #[tokio::test]
 async fn a_failed_checkpoint_is_repeated_from_the_start() {
-    let fixture = Fixture::new().await;
+    let fixture = FailingServer::new().await;
     let node = fixture.start().await;
     let many = async |name: &str| {
         for number in 0..MANY {

@@ -7,6 +7,7 @@ use svc_core::platform::operations::extensions;
 use svc_core::webhooks::deliveries::{AttemptLog, DeliveryId};
 use svc_server::api::versions::method_of;
 use svc_server::{Settings, Surfaces};
+use svc_test_support::fixture::attempt_log;
 
 use crate::harness::{Call, SeededServer, limited, operations, sample, settings};
 
@@ -174,15 +175,9 @@ async fn a_response_has_the_newest_attempts_and_the_list_has_all() {
     let insert = server.store().write("test", id, async |tx, &(tenant, id)| {
         for attempt in 1..=45 {
             let log = AttemptLog {
-                attempt,
-                started_at: tx.env().now(),
                 duration_ms: 1,
-                status: 500,
-                error: None,
-                cause: None,
                 response_body: Some("\u{1}".repeat(16 * 1024)),
-                response_truncated: false,
-                remote_addr: None,
+                ..attempt_log(attempt, tx.env().now(), 500)
             };
             tx.insert_attempt(tenant, id, &log).await?;
         }

@@ -22,6 +22,7 @@ use svc_core::values::{HostPolicy, TenantId, Timestamp};
 use svc_core::webhooks::deliveries::{AfterFailure, AttemptLog, DeliveryStatus};
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 use svc_store::{Options, SecretKey};
+use svc_test_support::fixture::attempt_log;
 use svc_webhook_verify::{StandardHeaders, Verifier, VerifyError};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -397,17 +398,7 @@ async fn create_old_events(deployment: &Deployment, endpoint: &str) -> (String, 
 async fn deliver_all(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
     let all = DeliveryFilter { limit: OLD, ..DeliveryFilter::default() };
     for mut delivery in tx.list_deliveries(tenant, &all).await? {
-        let log = AttemptLog {
-            attempt: 1,
-            started_at: delivery.created_at,
-            duration_ms: 3,
-            status: 204,
-            error: None,
-            cause: None,
-            response_body: None,
-            response_truncated: false,
-            remote_addr: None,
-        };
+        let log = AttemptLog { duration_ms: 3, ..attempt_log(1, delivery.created_at, 204) };
         tx.insert_attempt(tenant, delivery.id, &log).await?;
         delivery.attempts = 1;
         delivery.record_outcome(&log, None, delivery.created_at, AfterFailure::Retry);

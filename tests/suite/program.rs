@@ -6,6 +6,7 @@ use std::process::{ExitStatus, Stdio};
 
 use http::Method;
 use serde_json::{Value, json};
+use svc_test_support::Fixture;
 use svc_test_support::node::{self, Node};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::Command;
@@ -326,19 +327,8 @@ async fn private_webhook_addresses_require_their_flag() {
     for (flags, status) in [(&[][..], 400), (&["--allow-private-webhooks"][..], 201)] {
         let (_folder, url) = database();
         let all = [&["--listen", "127.0.0.1:0", "--database-url", url.as_str()], flags].concat();
-        let key = {
-            let env = svc_core::env::Env::system();
-            let store = svc_store::open(&url, env).await.unwrap();
-            let made = store.write("key", (), async |tx, ()| {
-                let tenant =
-                    svc_core::accounts::tenants::create(tx, svc_core::accounts::tenants::TenantCreate::named("T"))
-                        .await?;
-                let input =
-                    svc_core::accounts::keys::KeyCreate { name: None, write: true, expires_in: None, signed: false };
-                svc_core::accounts::keys::create(tx, tenant.id, input).await
-            });
-            format!("Bearer {}", made.await.unwrap().text.reveal())
-        };
+        let store = svc_store::open(&url, svc_core::env::Env::system()).await.unwrap();
+        let key = format!("Bearer {}", Fixture::on(store).await.key().await.text);
         let program = Program::start(command(&all)).await;
         let headers = [("Authorization", key.as_str()), ("Content-Type", "application/json")];
         let body = "{\"url\":\"http://127.0.0.1:9/\",\"events\":[\"stay.created\"]}";

@@ -12,8 +12,7 @@ use crate::find;
 use crate::pages::{ListQuery, Order};
 use crate::resources::BusinessRecord;
 use crate::resources::contacts::Contact;
-use crate::resources::kinds::AccountRecord;
-use crate::resources::kinds::with_record;
+use crate::resources::kinds::{AccountRecord, with_record};
 use crate::store::{Repository, Tx};
 use crate::values::{EventKind, TenantId};
 

@@ -1,6 +1,7 @@
 //! Exports: every record once and after its contact, and cursors that are valid for one export alone.
 
 use serde_json::json;
+use svc_core::accounts::tenants;
 use svc_core::error::Error;
 use svc_core::exports;
 use svc_core::pages::{Limit, Since};
@@ -11,7 +12,7 @@ use svc_core::resources::kinds::AccountRecord;
 use svc_core::resources::quotes::Quote;
 use svc_core::values::Timestamp;
 
-use super::Rules;
+use super::{Rules, account};
 
 impl Rules {
     fn numbered_contact(&self, number: usize) -> ContactId {
@@ -32,7 +33,8 @@ impl Rules {
 fn every_record_comes_once_and_after_its_contact_while_records_are_made() {
     for limit in [1, 2, 3, 5, 200] {
         let fixture = Rules::new();
-        for number in 0..3 {
+        let mut numbers = 0..;
+        for number in numbers.by_ref().take(3) {
             let contact = fixture.numbered_contact(number);
             fixture.quote_for(contact);
             fixture.create::<Job>(json!({ "contact_id": contact, "title": "Fix tap" })).unwrap();
@@ -48,7 +50,7 @@ fn every_record_comes_once_and_after_its_contact_while_records_are_made() {
             }
             // A new contact with a record of the type that is read at the moment.
             if exported.len() < 12 {
-                fixture.quote_for(fixture.numbered_contact(exported.len()));
+                fixture.quote_for(fixture.numbered_contact(numbers.next().unwrap()));
             }
         }
         let mut contacts = Vec::new();
@@ -94,5 +96,7 @@ fn a_cursor_is_valid_for_its_account_and_since_and_as_a_whole() {
     for since in [None, since(8)] {
         assert_eq!(fixture.export(1, since, Some(cursor.clone())), Err(Error::InvalidCursor));
     }
-    assert_eq!(Rules::new().export(1, since(7), Some(cursor)), Err(Error::InvalidCursor));
+    let other = fixture.write((), async |tx, ()| tenants::create(tx, account()).await).unwrap().id;
+    let other = Rules { fixture: fixture.of(other), ..Rules::new() };
+    assert_eq!(other.export(1, since(7), Some(cursor)), Err(Error::InvalidCursor));
 }

@@ -13,6 +13,7 @@ use svc_core::store::DeliveryFilter;
 use svc_core::values::{TenantId, Text};
 use svc_core::webhooks::deliveries::AttemptLog;
 use svc_core::webhooks::subscriptions::WebhookSubscription;
+use svc_test_support::fixture::attempt_log;
 
 use super::{Rules, json_of, time};
 
@@ -97,15 +98,9 @@ fn a_response_that_came_too_late_is_erased_by_another_time() {
     let tenant = fixture.tenant;
     assert!(erase(&fixture, tenant, contact).unwrap().is_complete);
     let log = AttemptLog {
-        attempt: 1,
-        started_at: time("2026-03-14T15:09:26Z"),
         duration_ms: 1,
-        status: 200,
-        error: None,
-        cause: None,
         response_body: Some("ada@example.com".to_owned()),
-        response_truncated: false,
-        remote_addr: None,
+        ..attempt_log(1, time("2026-03-14T15:09:26Z"), 200)
     };
     let delivery = fixture.write((tenant, log), async |tx, (tenant, log)| {
         let mut delivery = tx.list_deliveries(*tenant, &DeliveryFilter::default()).await?.remove(0);

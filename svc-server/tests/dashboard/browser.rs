@@ -24,6 +24,7 @@ use svc_core::webhooks::engine::{Attempt, AttemptResult};
 use svc_server::deliver::{Trial, WebhookClient};
 use svc_server::{Api, Builder, OauthSettings};
 pub(crate) use svc_test_support::Response;
+use svc_test_support::fixture::attempt_log;
 use svc_test_support::{Fixture, TestServer};
 
 /// The address of the server in the browser.
@@ -51,15 +52,11 @@ struct Endpoint {
 impl WebhookClient for Endpoint {
     fn attempt(&self, attempt: Attempt) -> BoxFuture<'static, AttemptResult> {
         let log = AttemptLog {
-            attempt: attempt.delivery.attempts,
-            started_at: self.clock.now(),
             duration_ms: 1_234,
-            status: 308,
             error: Some("status: 308 Permanent Redirect".to_owned()),
             cause: Some(AttemptCause::Status),
             response_body: Some(r#"{"to":"<b>"}"#.to_owned()),
-            response_truncated: false,
-            remote_addr: None,
+            ..attempt_log(attempt.delivery.attempts, self.clock.now(), 308)
         };
         Box::pin(async { AttemptResult { delivery: attempt.delivery, log, retry_after: None } })
     }

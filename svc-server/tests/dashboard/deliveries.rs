@@ -7,6 +7,7 @@ use http::header::LOCATION;
 use svc_core::accounts::sessions::Role;
 use svc_core::prelude::*;
 use svc_core::webhooks::deliveries::{AttemptCause, AttemptLog};
+use svc_test_support::fixture::attempt_log;
 
 use super::browser::{Browser, Response, Server, encode, without_labels};
 
@@ -14,10 +15,7 @@ impl Server {
     /// Records an attempt at a delivery.
     async fn attempt(&self, delivery: &Delivery, attempt: u32, status: i32, error: &str, response: &str) {
         let log = AttemptLog {
-            attempt,
-            started_at: self.svc.store().env().now(),
             duration_ms: 10,
-            status,
             error: Some(error.to_owned()).filter(|error| !error.is_empty()),
             cause: match (error, status) {
                 ("", _) => None,
@@ -25,8 +23,7 @@ impl Server {
                 _ => Some(AttemptCause::Status),
             },
             response_body: Some(response.to_owned()),
-            response_truncated: false,
-            remote_addr: None,
+            ..attempt_log(attempt, self.svc.store().env().now(), status)
         };
         let write = self.svc.store().write("test", (self.tenant, delivery.id, log), async |tx, (tenant, id, log)| {
             Ok(tx.insert_attempt(*tenant, *id, log).await?)

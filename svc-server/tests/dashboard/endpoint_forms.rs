@@ -10,10 +10,10 @@ use svc_core::accounts::dashboard_links::DashboardLinkCreate;
 use svc_core::accounts::sessions::Role;
 use svc_core::input::Input as _;
 use svc_core::prelude::*;
-use svc_core::webhooks::deliveries::AttemptLog;
 use svc_core::webhooks::engine::{Attempt, AttemptResult};
 use svc_server::Builder;
 use svc_server::deliver::{Trial, WebhookClient};
+use svc_test_support::fixture::attempt_log;
 use tokio::sync::{Semaphore, mpsc};
 
 use super::browser::{Server, encode};
@@ -404,17 +404,7 @@ impl WebhookClient for Slow {
         let responses = Arc::clone(&self.responses);
         Box::pin(async move {
             responses.acquire().await.unwrap().forget();
-            let log = AttemptLog {
-                attempt: 1,
-                started_at: attempt.event.created_at,
-                duration_ms: 5,
-                status: 204,
-                error: None,
-                cause: None,
-                response_body: None,
-                response_truncated: false,
-                remote_addr: None,
-            };
+            let log = attempt_log(1, attempt.event.created_at, 204);
             Trial { log, headers: HeaderMap::new() }
         })
     }

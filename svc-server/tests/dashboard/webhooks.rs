@@ -10,6 +10,7 @@ use svc_core::prelude::*;
 use svc_core::webhooks::deliveries::{AttemptCause, AttemptLog};
 use svc_core::webhooks::signatures;
 use svc_core::webhooks::statistics::{self, AttemptCounter};
+use svc_test_support::fixture::attempt_log;
 
 use super::browser::{Server, encode};
 
@@ -26,15 +27,12 @@ impl Server {
     pub(crate) async fn failed_delivery(&self, endpoint: &WebhookSubscription) -> (Delivery, AttemptLog) {
         let delivery = self.svc.account(self.tenant).webhooks().send_test(endpoint.id, None).await.unwrap();
         let log = AttemptLog {
-            attempt: 1,
-            started_at: self.svc.store().env().now(),
             duration_ms: 1_234,
-            status: 500,
             error: Some("status: 500 Internal Server Error".to_owned()),
             cause: Some(AttemptCause::Status),
             response_body: Some(HOSTILE.to_owned()),
-            response_truncated: false,
             remote_addr: Some("203.0.113.7:443".to_owned()),
+            ..attempt_log(1, self.svc.store().env().now(), 500)
         };
         let (tenant, id, logged) = (self.tenant, delivery.id, log.clone());
         let write = self.svc.store().write("test", (tenant, id, logged), async |tx, (tenant, id, logged)| {

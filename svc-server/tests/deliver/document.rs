@@ -26,6 +26,7 @@ use svc_core::webhooks::subscriptions::{self, WebhookCreate, WebhookSubscription
 use svc_core::webhooks::{events, operational};
 use svc_server::api::openapi::document;
 use svc_server::api::versions::Version;
+use svc_test_support::fixture::attempt_log;
 use wiremock::matchers::any;
 use wiremock::{Mock, MockServer, Request, ResponseTemplate};
 
@@ -165,17 +166,7 @@ async fn let_operational_events_happen(tx: &mut dyn Tx, tenant: TenantId) -> Res
     let mut delivery = tx.list_deliveries(tenant, &newest).await?.remove(0);
     delivery.claim(tx.env().id(now), now.checked_add(day).unwrap());
     tx.update_delivery(&delivery, None).await?;
-    let log = AttemptLog {
-        attempt: delivery.attempts,
-        started_at: now,
-        duration_ms: 5,
-        status: 410,
-        error: Some("status: 410".to_owned()),
-        cause: None,
-        response_body: None,
-        response_truncated: false,
-        remote_addr: None,
-    };
+    let log = AttemptLog { error: Some("status: 410".to_owned()), ..attempt_log(delivery.attempts, now, 410) };
     let outcome = AttemptResult { delivery, log, retry_after: None };
     run_batch(tx, &Policy::default(), &Batch::outcomes_only(tenant, vec![outcome])).await.map(drop)
 }

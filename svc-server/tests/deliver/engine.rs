@@ -9,16 +9,14 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
-use svc_core::input::Input as _;
-use svc_core::resources::crud;
 use svc_core::store::{DeliveryFilter, Store};
-use svc_core::values::{EventKind, EventKinds};
+use svc_core::values::{EventKind, EventKinds, Patch};
 use svc_core::webhooks::deliveries::{Delivery, DeliveryStatus, RetrySchedule};
 use svc_core::webhooks::engine::{Attempt, AttemptResult, Policy};
-use svc_core::webhooks::replays::{self, ReplayCreate};
+use svc_core::webhooks::replays::ReplayCreate;
 use svc_core::webhooks::samples;
 use svc_core::webhooks::statistics::AttemptOutcome;
-use svc_core::webhooks::subscriptions::{self, SubscriptionId, WebhookSubscription};
+use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookSubscription, WebhookUpdate};
 use svc_server::deliver::{self, HttpWebhookClient, WebhookClient};
 use svc_server::outbound::resolver::SystemResolver;
 use svc_test_support::Fixture;
@@ -72,12 +70,8 @@ impl Sender {
     }
 
     async fn deliveries(&self) -> Vec<Delivery> {
-        let tenant = self.tenant;
         let filter = DeliveryFilter { oldest_first: true, ..DeliveryFilter::default() };
-        let read = self.store().read("test", (tenant, filter), async |tx, (tenant, filter)| {
-            Ok(tx.list_deliveries(*tenant, filter).await?)
-        });
-        read.await.unwrap()
+        self.account().deliveries().list(filter).await.unwrap()
     }
 
     /// Reads the deliveries until `wanted` accepts them.
@@ -162,13 +156,8 @@ async fn a_failed_delivery_is_retried_with_the_same_id() {
     let numbers = [&first, &second, &third].map(|received| text(received, "x-svc-attempt").to_owned());
     assert_eq!(numbers, ["1", "2", "3"]);
     let done = fixture.until(|deliveries| deliveries[0].status == DeliveryStatus::Succeeded).await;
-    let (tenant, id) = (fixture.tenant, done[0].id);
-    let log = fixture.store().read("test", (tenant, id), async |tx, &(tenant, id)| {
-        let mut log = tx.attempts(tenant, id, u32::MAX, u32::MAX).await?;
-        log.reverse();
-        Ok(log)
-    });
-    let log: Vec<(u32, i32)> = log.await.unwrap().iter().map(|attempt| (attempt.attempt, attempt.status)).collect();
+    let log = fixture.account().deliveries().attempts(done[0].id).await.unwrap();
+    let log: Vec<(u32, i32)> = log.iter().map(|attempt| (attempt.attempt, attempt.status)).collect();
     assert_eq!(log, [(1, 500), (2, 500), (3, 200)]);
     fixture.stop().await;
 }
@@ -197,13 +186,8 @@ async fn an_attempt_fails_if_its_client_panics() {
     fixture.subscribe(&receiver.url("/hook")).await;
     fixture.contact("ada@example.com").await;
     let delivery = fixture.until(|deliveries| deliveries[0].status == DeliveryStatus::Succeeded).await.remove(0);
-    let tenant = fixture.tenant;
-    let logs = fixture.store().read("test", (tenant, delivery.id), async |tx, &(tenant, id)| {
-        let mut log = tx.attempts(tenant, id, u32::MAX, u32::MAX).await?;
-        log.reverse();
-        Ok(log)
-    });
-    let errors: Vec<Option<String>> = logs.await.unwrap().into_iter().map(|log| log.error).collect();
+    let logs = fixture.account().deliveries().attempts(delivery.id).await.unwrap();
+    let errors: Vec<Option<String>> = logs.into_iter().map(|log| log.error).collect();
     let panicked = |message| Some(format!("reset: the client panicked: {message}"));
     assert_eq!(errors, [panicked("at once"), panicked("later"), None]);
     fixture.stop().await;
@@ -254,21 +238,14 @@ async fn ten_failures_pause_a_subscription_and_a_replay_sends_its_held_deliverie
     assert_eq!(deliveries.iter().map(|delivery| delivery.failures).sum::<u32>(), 10);
     let before: Vec<u32> = deliveries.iter().map(|delivery| delivery.attempts).collect();
 
-    let (tenant, id, since) = (fixture.tenant, hook.id, hook.created_at);
-    let resume = fixture.store().write("test", (tenant, id, since), async |tx, &(tenant, id, since)| {
-        let input = subscriptions::WebhookUpdate::from_body(br#"{"enabled": true}"#)?;
-        crud::update::<WebhookSubscription>(tx, tenant, id, input).await?;
-        let input = ReplayCreate { subscription: id, since, until: None, statuses: Vec::new(), missed: false };
-        replays::create(tx, tenant, input).await
-    });
-    let replay = resume.await.unwrap();
+    let enable = WebhookUpdate { enabled: Patch::Set(true), ..WebhookUpdate::default() };
+    fixture.account().webhooks().update(hook.id, enable).await.unwrap();
+    let replay = fixture.account().replays().create(ReplayCreate::new(hook.id, hook.created_at)).await.unwrap();
     let done = |deliveries: &[Delivery]| deliveries.iter().all(|delivery| delivery.status == DeliveryStatus::Succeeded);
     let deliveries = fixture.until(done).await;
     let after: Vec<u32> = deliveries.iter().map(|delivery| delivery.attempts - 1).collect();
     assert_eq!(after, before, "a replay does not reset the count of attempts");
-    let read =
-        fixture.store().read("test", (tenant, replay.id), async |tx, &(tenant, id)| Ok(tx.replay(tenant, id).await?));
-    let replay = read.await.unwrap().unwrap();
+    let replay = fixture.account().replays().get(replay.id).await.unwrap();
     assert_eq!((replay.replayed, replay.finished_at.is_some()), (12, true));
     fixture.stop().await;
 }
@@ -279,12 +256,8 @@ async fn a_replay_can_send_events_from_before_the_subscription() {
     let fixture = Sender::start(&[]).await;
     let early = fixture.contact("early@example.com").await;
     let hook = fixture.subscribe(&receiver.url("/")).await;
-    let (tenant, id, since) = (fixture.tenant, hook.id, early.created_at);
-    let create = fixture.store().write("test", (id, since, tenant), async |tx, &(id, since, tenant)| {
-        let input = ReplayCreate { subscription: id, since, until: None, statuses: Vec::new(), missed: true };
-        replays::create(tx, tenant, input).await
-    });
-    create.await.unwrap();
+    let missed = ReplayCreate { missed: true, ..ReplayCreate::new(hook.id, early.created_at) };
+    fixture.account().replays().create(missed).await.unwrap();
     let body: Value = serde_json::from_slice(&within(receiver.next()).await.body).unwrap();
     assert_eq!(body["data"]["email"], "early@example.com");
     fixture.stop().await;
@@ -325,11 +298,7 @@ async fn a_test_event_is_delivered_to_its_subscription_only() {
     let fixture = Sender::start(&[20]).await;
     let hook = fixture.subscribe(&receiver.url("/")).await;
     fixture.subscribe(&other.url("/")).await;
-    let (tenant, id) = (fixture.tenant, hook.id);
-    let test = fixture
-        .store()
-        .write("test", (tenant, id), async |tx, &(tenant, id)| subscriptions::send_test(tx, tenant, id, None).await);
-    let sent = test.await.unwrap();
+    let sent = fixture.account().webhooks().send_test(hook.id, None).await.unwrap();
     let failed = within(receiver.next()).await;
     assert_eq!((text(&failed, "x-svc-attempt"), text(&failed, "x-svc-test")), ("1", "true"));
     let received = within(receiver.next()).await;
@@ -356,11 +325,8 @@ async fn both_secrets_sign_during_the_overlap_of_a_rotation() {
     let receiver = Receiver::with_responses(&[OK]).await;
     let fixture = Sender::start(&[]).await;
     let hook = fixture.subscribe(&receiver.url("/")).await;
-    let (tenant, id) = (fixture.tenant, hook.id);
-    let rotate = fixture.store().write("test", (tenant, id), async |tx, &(tenant, id)| {
-        subscriptions::rotate_secret(tx, tenant, id, Duration::from_secs(3600)).await
-    });
-    let rotated = rotate.await.unwrap();
+    let webhooks = fixture.account().webhooks();
+    let rotated = webhooks.rotate_secret(hook.id, Duration::from_secs(3600)).await.unwrap();
     fixture.contact("ada@example.com").await;
     let received = within(receiver.next()).await;
     for secret in [hook.secret.reveal(), rotated.secret.reveal()] {
@@ -370,10 +336,7 @@ async fn both_secrets_sign_during_the_overlap_of_a_rotation() {
     svc_webhook_verify::verify(hook.secret.reveal(), own, &received.body).unwrap();
     svc_webhook_verify::verify(rotated.secret.reveal(), own, &received.body).unwrap_err();
 
-    let finish = fixture
-        .store()
-        .write("test", (tenant, id), async |tx, &(tenant, id)| subscriptions::finish_rotation(tx, tenant, id).await);
-    assert_eq!(finish.await.unwrap().secret, rotated.secret);
+    assert_eq!(webhooks.finish_rotation(hook.id).await.unwrap().secret, rotated.secret);
     fixture.contact("bob@example.com").await;
     let received = within(receiver.next()).await;
     let own = text(&received, "x-svc-signature");

@@ -11,7 +11,6 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use svc_core::webhooks::subscriptions;
 
 use super::engine::{Sender, within};
 use super::receivers::{OK, Received, Receiver};
@@ -89,11 +88,8 @@ async fn check(verifier: Command) {
     let receiver = Receiver::with_responses(&[OK]).await;
     let fixture = Sender::start(&[]).await;
     let hook = fixture.subscribe(&receiver.url("/hook")).await;
-    let (tenant, id, overlap) = (fixture.tenant, hook.id, Duration::from_secs(3600));
-    let rotate = fixture.store().write("test", (tenant, id, overlap), async |tx, &(tenant, id, overlap)| {
-        subscriptions::rotate_secret(tx, tenant, id, overlap).await
-    });
-    let rotated = rotate.await.unwrap();
+    let overlap = Duration::from_secs(3600);
+    let rotated = fixture.account().webhooks().rotate_secret(hook.id, overlap).await.unwrap();
     fixture.contact("ada@example.com").await;
     let received = within(receiver.next()).await;
     fixture.stop().await;

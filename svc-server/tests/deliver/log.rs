@@ -13,10 +13,10 @@ use svc_core::env::Env;
 use svc_core::error::Error;
 use svc_core::store::memory::MemoryStore;
 use svc_core::store::{Access, Store, StoreWrapper, UnitOfWork};
-use svc_core::webhooks::deliveries::AttemptLog;
 use svc_core::webhooks::engine::{Attempt, AttemptResult, Policy};
 use svc_server::deliver::{self, WebhookClient};
 use svc_test_support::Fixture;
+use svc_test_support::fixture::attempt_log;
 use tokio::sync::Notify;
 use tracing::subscriber::DefaultGuard;
 
@@ -129,17 +129,7 @@ impl WebhookClient for StuckClient {
             self.0.begun.notify_one();
             return Box::pin(pending());
         }
-        let log = AttemptLog {
-            attempt: attempt.delivery.attempts,
-            started_at: attempt.event.created_at,
-            duration_ms: 5,
-            status: 204,
-            error: None,
-            cause: None,
-            response_body: None,
-            response_truncated: false,
-            remote_addr: None,
-        };
+        let log = attempt_log(attempt.delivery.attempts, attempt.event.created_at, 204);
         Box::pin(async { AttemptResult { delivery: attempt.delivery, log, retry_after: None } })
     }
 }

@@ -11,7 +11,7 @@ use svc_core::webhooks::engine::{Attempt, AttemptResult, Policy};
 use svc_core::webhooks::subscriptions::SubscriptionId;
 use svc_server::deliver::{self, WebhookClient};
 use svc_test_support::Fixture;
-use svc_test_support::fixture::{START, account};
+use svc_test_support::fixture::{START, account, attempt_log};
 use tokio::time::Instant;
 
 /// The places of the sender for attempts that have just started.
@@ -34,17 +34,7 @@ impl WebhookClient for Client {
             self.started.lock().unwrap().push((delivery.subscription_id, Instant::now()));
             return Box::pin(pending());
         }
-        let log = AttemptLog {
-            attempt: delivery.attempts,
-            started_at: delivery.created_at,
-            duration_ms: 0,
-            status: 204,
-            error: None,
-            cause: None,
-            response_body: None,
-            response_truncated: false,
-            remote_addr: None,
-        };
+        let log = AttemptLog { duration_ms: 0, ..attempt_log(delivery.attempts, delivery.created_at, 204) };
         Box::pin(async { AttemptResult { delivery, log, retry_after: None } })
     }
 }

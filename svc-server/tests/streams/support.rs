@@ -8,11 +8,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
-use svc_core::accounts::tenants::{self, TenantCreate};
+use svc_core::Svc;
+use svc_core::accounts::tenants::TenantCreate;
 use svc_core::env::Env;
-use svc_core::input::Input as _;
-use svc_core::resources::contacts::{Contact, ContactCreate};
-use svc_core::resources::crud;
+use svc_core::resources::contacts::ContactCreate;
 use svc_core::store::Store;
 use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::streams::{self, Lag, StreamKey};
@@ -88,12 +87,10 @@ impl Service {
         let database = database.unwrap_or(&file);
         let options = Options { secret_key: Some(SecretKey::new(KEY)), ..Options::default() };
         let store = svc_store::open_with(database, Env::system(), options).await.unwrap();
-        let mut accounts = Vec::new();
+        let (svc, mut accounts) = (Svc::new(Arc::clone(&store)), Vec::new());
         for number in 0..ACCOUNTS {
-            let created = store.write("test", number, async |tx, number| {
-                tenants::create(tx, TenantCreate::named(&format!("Account {number}"))).await
-            });
-            accounts.push(created.await.unwrap().id);
+            let account = TenantCreate::named(&format!("Account {number}"));
+            accounts.push(svc.accounts().create(account).await.unwrap().id);
         }
         let arguments = ["--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--database-url", database];
         let arguments = arguments.into_iter().chain(more.iter().copied()).map(str::to_owned).collect();
@@ -212,12 +209,8 @@ impl Drop for Service {
 }
 
 async fn write(store: &Arc<dyn Store>, account: TenantId, number: u64) {
-    let body = format!(r#"{{"email": "n{number}@example.com"}}"#);
-    let input = ContactCreate::from_body(body.as_bytes()).unwrap();
-    let created = store.write("test", (account, input), async |tx, (account, input)| {
-        crud::create::<Contact>(tx, *account, input.clone()).await
-    });
-    created.await.unwrap();
+    let input = ContactCreate::new(format!("n{number}@example.com").parse().unwrap());
+    Svc::new(Arc::clone(store)).account(account).contacts().create(input).await.unwrap();
 }
 
 /// Writes that go on in the background.

@@ -6,10 +6,11 @@ use svc_core::values::{EventSet, TenantId, Timestamp};
 use svc_core::webhooks::deliveries::{AttemptLog, DeliveryId, DeliveryStatus};
 use svc_core::webhooks::events::Event;
 use svc_core::webhooks::subscriptions::SubscriptionId;
+use svc_test_support::fixture::attempt_log;
 use uuid::Uuid;
 
 use super::{CheckResult, check};
-use crate::fixture::{Behavior, Fixture, Subscription, Tenant};
+use crate::fixture::{Behavior, Subscription, Tenant, Tenants};
 use crate::journal::{Arrival, Collection, Entry, InterruptedAttempt, Operation};
 use crate::receiver::ReceiverJournal;
 use crate::state::DatabaseState;
@@ -34,17 +35,7 @@ fn quote() -> Value {
 }
 
 fn log(attempt: u32, status: i32) -> AttemptLog {
-    AttemptLog {
-        attempt,
-        started_at: Timestamp::from_micros(1),
-        duration_ms: 1,
-        status,
-        error: None,
-        cause: None,
-        response_body: None,
-        response_truncated: false,
-        remote_addr: None,
-    }
+    AttemptLog { duration_ms: 1, ..attempt_log(attempt, Timestamp::from_micros(1), status) }
 }
 
 /// Returns a correct run: a contact was created and changed, and a quote was created. The second delivery was in
@@ -105,7 +96,7 @@ fn check_run(run: &Run) -> CheckResult {
     let subscription =
         Subscription { id: SUBSCRIPTION, secret: String::new(), events: EventSet::All, behavior: Behavior::Immediate };
     let fixture =
-        Fixture { tenants: vec![Tenant { id: TENANT, key: String::new(), subscriptions: vec![subscription] }] };
+        Tenants { tenants: vec![Tenant { id: TENANT, key: String::new(), subscriptions: vec![subscription] }] };
     check(&fixture, &run.entries, &run.journal, &run.interrupted, std::slice::from_ref(&run.state))
 }
 

@@ -15,7 +15,7 @@ use crate::program::{self, Program};
 /// The longest wait for a delivery on a busy machine; each one is normally sent within a second.
 const SOON: Duration = Duration::from_secs(20);
 
-pub(super) struct Fixture {
+pub(super) struct Installation {
     database: Database,
     folder: tempfile::TempDir,
     pub(super) tenant: String,
@@ -46,7 +46,7 @@ impl Stream {
     }
 }
 
-impl Fixture {
+impl Installation {
     /// Starts a server, then creates a tenant and a key for it with the command line.
     pub(super) async fn open(database: Database) -> Self {
         let arguments = ["--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--database-url", &database.url];

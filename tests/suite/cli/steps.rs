@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::fixture::{Fixture, id};
+use super::fixture::{Installation, id};
 
-pub(super) async fn tenants(fixture: &Fixture) {
+pub(super) async fn tenants(fixture: &Installation) {
     let tenant = fixture.tenant.as_str();
     assert_eq!(fixture.ping().await, 200);
     fixture.svc(&["tenant", "suspend", tenant]).await;
@@ -17,7 +17,7 @@ pub(super) async fn tenants(fixture: &Fixture) {
     assert!(listed.as_array().unwrap().iter().any(|one| one["id"] == tenant));
 }
 
-pub(super) async fn keys(fixture: &Fixture) {
+pub(super) async fn keys(fixture: &Installation) {
     let create = ["key", "create", "--tenant", &fixture.tenant, "--scopes", "read", "--name", "Reports"];
     let made = fixture.svc(&create).await;
     let status = async |key: &Value| fixture.call(key["key"].as_str().unwrap(), "GET", "/contacts", "").await.status;
@@ -36,14 +36,14 @@ pub(super) async fn keys(fixture: &Fixture) {
 }
 
 /// Creates a webhook and a contact through the API, and waits for the event of the contact.
-pub(super) async fn contacts_and_a_webhook(fixture: &mut Fixture) -> (String, String) {
+pub(super) async fn contacts_and_a_webhook(fixture: &mut Installation) -> (String, String) {
     let hook = fixture.listen().await;
     let contact = id(&fixture.api("POST", "/contacts", r#"{"email": "ada@example.com"}"#).await);
     fixture.arrives("contact.created", &contact).await;
     (contact, hook)
 }
 
-pub(super) async fn invoices(fixture: &mut Fixture, contact: &str) {
+pub(super) async fn invoices(fixture: &mut Installation, contact: &str) {
     let tenant = fixture.tenant.clone();
     let create = ["invoice", "create", "--tenant", &tenant, "--contact", contact, "--total", "99.95"];
     let invoice = id(&fixture.svc(&create).await);
@@ -77,7 +77,7 @@ pub(super) async fn invoices(fixture: &mut Fixture, contact: &str) {
     assert_eq!(fixture.refused(&["invoice", "pay", &other]).await, Some(4));
 }
 
-pub(super) async fn quotes(fixture: &mut Fixture, contact: &str) {
+pub(super) async fn quotes(fixture: &mut Installation, contact: &str) {
     for (command, status) in [("accept", "accepted"), ("decline", "declined")] {
         let body = json!({ "contact_id": contact, "total": 1500 }).to_string();
         let quote = id(&fixture.api("POST", "/quotes", &body).await);
@@ -95,7 +95,7 @@ pub(super) async fn quotes(fixture: &mut Fixture, contact: &str) {
     }
 }
 
-pub(super) async fn events_and_deliveries(fixture: &mut Fixture, contact: &str, hook: &str) {
+pub(super) async fn events_and_deliveries(fixture: &mut Installation, contact: &str, hook: &str) {
     let tenant = fixture.tenant.clone();
     fixture.file("stay.json", r#"{"id": "stay-1", "nights": 2}"#);
     let list = ["delivery", "list", "--tenant", &tenant];
@@ -122,7 +122,7 @@ pub(super) async fn events_and_deliveries(fixture: &mut Fixture, contact: &str, 
     assert_eq!(replays[0]["id"], replayed["id"]);
 }
 
-pub(super) async fn webhooks(fixture: &mut Fixture, hook: &str) {
+pub(super) async fn webhooks(fixture: &mut Installation, hook: &str) {
     let tested = fixture.svc(&["webhook", "test", hook, "--event", "job.created"]).await;
     assert_eq!((&tested["status"], &tested["last_status"]), (&json!("succeeded"), &json!(204)));
     let record_id = tested["body"]["data"]["id"].as_str().unwrap();
@@ -145,7 +145,7 @@ pub(super) async fn webhooks(fixture: &mut Fixture, hook: &str) {
     assert_eq!(fixture.svc(&["webhook", "show", hook]).await["last_delivery_status"], 401);
 }
 
-pub(super) async fn imports_and_exports(fixture: &Fixture) {
+pub(super) async fn imports_and_exports(fixture: &Installation) {
     let tenant = fixture.tenant.as_str();
     let rows: String = (0..700).map(|n| format!("p{n}@example.com,Person {n}\n")).collect();
     fixture.file("people.csv", &format!("email,first_name\n{rows}"));
@@ -162,7 +162,7 @@ pub(super) async fn imports_and_exports(fixture: &Fixture) {
 }
 
 /// The audit log names the actor of each change: the command line or a key.
-pub(super) async fn the_audit_log(fixture: &Fixture, hook: &str) {
+pub(super) async fn the_audit_log(fixture: &Installation, hook: &str) {
     let log = fixture.svc(&["audit", "list", "--tenant", &fixture.tenant, "--limit", "10000"]).await;
     let who = |action: &str, object: &str| -> String {
         let entry = log.as_array().unwrap().iter().find(|one| one["action"] == action && one["object_id"] == object);
@@ -172,7 +172,7 @@ pub(super) async fn the_audit_log(fixture: &Fixture, hook: &str) {
     assert_eq!((who("create", &fixture.tenant).as_str(), who("create", hook).as_str()), ("cli", "key"));
 }
 
-pub(super) async fn the_database(fixture: &Fixture) {
+pub(super) async fn the_database(fixture: &Installation) {
     assert_eq!(fixture.svc(&["db", "migrate"]).await["applied"], json!([]));
     assert_eq!(fixture.svc(&["db", "check"]).await, json!([]));
     let before = fixture.svc(&["db", "stats"]).await;

@@ -459,10 +459,7 @@ async fn a_restart_between_two_calls_goes_unnoticed() {
     let start = || crate::program::command(&["--listen", &listen, "--database-url", &url, "--mcp", "on"]);
     let program = crate::program::Program::start(start()).await;
     let store = svc_store::open_with(&url, svc_core::env::Env::system(), svc_store::Options::default()).await.unwrap();
-    let svc = svc_core::Svc::new(store);
-    let tenant = svc.accounts().create(svc_core::prelude::TenantCreate::named("Harbour Plumbing")).await.unwrap().id;
-    let input = KeyCreate { name: None, write: true, expires_in: None, signed: false };
-    let key = svc.account(tenant).keys().create(input).await.unwrap().text.reveal().to_owned();
+    let key = svc_test_support::Fixture::on(store).await.key().await.text;
     let origin = format!("http://{listen}");
     let mut child = svc_command(&origin, &key).spawn().unwrap();
     let (mut stdin, mut stdout) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));

@@ -29,19 +29,11 @@ pub struct Database {
 
 impl Database {
     /// Opens the database of a URL. `postgres` starts a server of its own, and `None` creates a SQLite file.
-    ///
-    /// # Errors
-    ///
-    /// PostgreSQL is not installed.
     pub fn new(url: Option<&str>) -> Result<Self> {
         Self::new_in(Path::new("/tmp"), url)
     }
 
     /// Opens a database as [`new`](Self::new) does, with its temporary files in `parent`.
-    ///
-    /// # Errors
-    ///
-    /// PostgreSQL is not installed.
     pub fn new_in(parent: &Path, url: Option<&str>) -> Result<Self> {
         let (url, server, folder) = match url {
             Some(OWN_SERVER) => {
@@ -74,10 +66,6 @@ impl Database {
     }
 
     /// Opens a store on the database, as `svc` does.
-    ///
-    /// # Errors
-    ///
-    /// The database cannot be opened.
     pub async fn open(&self) -> Result<Arc<dyn Store>> {
         let secret_key = self.variables().map(|_| SecretKey::new(DEFAULT_KEY));
         let mut env = Env::system();

@@ -35,10 +35,6 @@ pub struct FailingDisk {
 
 impl FailingDisk {
     /// Builds the library in a folder.
-    ///
-    /// # Errors
-    ///
-    /// There is no C compiler, or the folder is not writable.
     pub fn build(folder: &Path) -> Result<Self> {
         let disk = Self { folder: folder.to_owned() };
         fs::create_dir(disk.durable())?;
@@ -63,10 +59,6 @@ impl FailingDisk {
     }
 
     /// Makes the disk fail from now on.
-    ///
-    /// # Errors
-    ///
-    /// The folder is not writable.
     pub fn fail(&self, failure: Failure) -> Result<()> {
         let word = match failure {
             Failure::Fsync => "fsync",
@@ -85,10 +77,6 @@ impl FailingDisk {
     }
 
     /// Leaves in a database's folder what a power cut would leave. No process may have the database open.
-    ///
-    /// # Errors
-    ///
-    /// The files cannot be written.
     pub fn cut_power(&self, database: &Path) -> Result<()> {
         for file in fs::read_dir(self.durable())? {
             let file = file?;
@@ -118,11 +106,6 @@ impl SmallDisk {
     /// Mounts the file system, which requires root, or `sudo` without a password.
     ///
     /// Returns `None` and prints a notice if mounting is not allowed.
-    ///
-    /// # Errors
-    ///
-    /// Mounting is not allowed and the environment variable `CI` is set, so that a missing test does not pass
-    /// unnoticed.
     pub fn mount() -> Result<Option<Self>> {
         let folder = tempfile::tempdir()?;
         let mounted = as_root(&["mount", "-t", "tmpfs", "-o", SIZE, "tmpfs"]).arg(folder.path()).status();
@@ -142,10 +125,6 @@ impl SmallDisk {
     }
 
     /// Leaves no free space from now on.
-    ///
-    /// # Errors
-    ///
-    /// The file system cannot be remounted.
     pub fn fill(&self) -> Result<()> {
         // Other processes may write in between.
         (0..FILL_TRIES)
@@ -165,10 +144,6 @@ impl SmallDisk {
     }
 
     /// Makes space free again.
-    ///
-    /// # Errors
-    ///
-    /// The file system cannot be remounted.
     pub fn free(&self) -> Result<()> {
         self.limit(SIZE)
     }

@@ -15,10 +15,6 @@ use tokio::net::TcpListener;
 use crate::Result;
 
 /// Listens on a free port of 127.0.0.1 as long as the runtime exists, and returns the address.
-///
-/// # Errors
-///
-/// No port is free.
 pub async fn listen<A, F>(handler: A) -> Result<SocketAddr>
 where
     A: Fn(Request<Incoming>) -> F + Clone + Send + 'static,

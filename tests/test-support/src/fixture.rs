@@ -13,6 +13,7 @@ use svc_core::resources::{Create, crud};
 use svc_core::store::Store;
 use svc_core::store::memory::MemoryStore;
 use svc_core::values::HostPolicy;
+use svc_core::webhooks::deliveries::AttemptLog;
 
 /// The time of the clock at the start of a test.
 pub const START: &str = "2026-03-14T15:09:26.535897Z";
@@ -22,7 +23,6 @@ pub const START: &str = "2026-03-14T15:09:26.535897Z";
 pub struct Fixture {
     /// The store of the account.
     pub svc: Svc,
-    /// The id of the account.
     pub tenant: TenantId,
     /// The clock of a store in memory, which stands still. A store that was made by the test has the time that the test gave it.
     pub clock: ManualClock,
@@ -30,7 +30,6 @@ pub struct Fixture {
 
 /// A key, with what its owner knows.
 #[derive(Clone)]
-#[expect(missing_docs, reason = "named as in the API")]
 pub struct Key {
     pub id: KeyId,
     pub text: String,
@@ -48,6 +47,21 @@ pub fn account() -> TenantCreate {
     TenantCreate::named("Harbour Plumbing")
 }
 
+/// Returns what the log says of an attempt without an error.
+pub fn attempt_log(attempt: u32, started_at: Timestamp, status: i32) -> AttemptLog {
+    AttemptLog {
+        attempt,
+        started_at,
+        duration_ms: 5,
+        status,
+        error: None,
+        cause: None,
+        response_body: None,
+        response_truncated: false,
+        remote_addr: None,
+    }
+}
+
 /// Returns the environment of an application that receives its webhooks itself: the time of the system, and private addresses.
 pub fn local_env() -> Env {
     let mut env = Env::system();
@@ -55,10 +69,16 @@ pub fn local_env() -> Env {
     env
 }
 
+impl Default for Fixture {
+    fn default() -> Self {
+        Self::at(START, account(), |_| {})
+    }
+}
+
 impl Fixture {
     /// Creates an account in a store in memory, under a clock that stands still at [`START`].
     pub fn new() -> Self {
-        Self::at(START, account(), |_| {})
+        Self::default()
     }
 
     /// Creates an account in a store in memory, under a clock that stands still. `set` changes the environment of the store.
@@ -91,12 +111,10 @@ impl Fixture {
         Self { svc: self.svc.acting_as(actor), ..self.clone() }
     }
 
-    /// Returns the operations of the account.
     pub fn account(&self) -> Account<'_> {
         self.svc.account(self.tenant)
     }
 
-    /// Returns the store.
     pub fn store(&self) -> &Arc<dyn Store> {
         self.svc.store()
     }
@@ -107,10 +125,6 @@ impl Fixture {
     }
 
     /// Creates a record of the JSON that a client sends.
-    ///
-    /// # Errors
-    ///
-    /// The body or the record is refused.
     pub async fn record<R: Create>(&self, body: Value) -> Result<R, Error> {
         let create = self.store().write("test", (self.tenant, body.to_string()), async |tx, (tenant, body)| {
             crud::create(tx, *tenant, R::Input::from_body(body.as_bytes())?).await
@@ -118,12 +132,10 @@ impl Fixture {
         create.await
     }
 
-    /// Creates a contact.
     pub async fn contact(&self, email: &str) -> Contact {
         self.record(json!({ "email": email })).await.unwrap()
     }
 
-    /// Creates a contact with a name.
     pub async fn named_contact(&self, email: &str, first_name: &str) -> Contact {
         self.record(json!({ "email": email, "first_name": first_name })).await.unwrap()
     }
@@ -144,7 +156,6 @@ impl Fixture {
         self.record(json!({ "contact_id": contact, "service_name": "New tap", "start_time": start })).await.unwrap()
     }
 
-    /// Creates a job.
     pub async fn job(&self, title: &str) -> Job {
         self.record(json!({ "title": title })).await.unwrap()
     }

@@ -52,10 +52,6 @@ pub struct Frame {
 
 impl Frame {
     /// Reads a frame. Returns `None` at the end of the connection.
-    ///
-    /// # Errors
-    ///
-    /// The connection ends within a frame.
     pub async fn read(from: &mut (impl AsyncRead + Unpin)) -> Result<Option<Self>> {
         let mut head = [0; 9];
         if from.read_exact(&mut head).await.is_err() {

@@ -72,20 +72,12 @@ impl Default for HttpClient {
 
 impl HttpClient {
     /// Sends a GET request without a key and returns the status.
-    ///
-    /// # Errors
-    ///
-    /// There is no response.
     pub async fn probe(&self, server: SocketAddr, path: &str) -> Result<StatusCode> {
         let request = Request::get(format!("http://{server}{path}")).body(Full::default())?;
         Ok(tokio::time::timeout(PATIENCE, self.client.request(request)).await??.status())
     }
 
     /// Sends a request once. If there is no response, it is unknown whether the request was carried out.
-    ///
-    /// # Errors
-    ///
-    /// There is no response, or its body is not JSON.
     pub async fn send(&self, server: SocketAddr, request: &TestRequest<'_>) -> Result<TestResponse> {
         let mut builder = Request::builder()
             .method(request.method.clone())

@@ -3,6 +3,7 @@
 //! [`Fixture`] is an account with its records, [`TestServer`] an API over it, and [`postgres`] a PostgreSQL server. The rest is
 //! for tests with processes: databases, disks that fail, clients and endpoints.
 
+#![expect(missing_docs, reason = "most names of requests and responses say what they are")]
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr, reason = "for tests only")]
 
 #[cfg(feature = "server")]

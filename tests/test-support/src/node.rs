@@ -61,28 +61,16 @@ pub fn command(program: impl AsRef<OsStr>) -> Command {
 
 impl Program {
     /// Starts a server on a database and waits until it listens.
-    ///
-    /// # Errors
-    ///
-    /// The server does not start.
     pub async fn start(&self, database: &Database, flags: &[&str]) -> Result<Node> {
         self.start_at(&database.url, database, flags).await
     }
 
     /// Starts a server with another URL for the database, such as that of a proxy.
-    ///
-    /// # Errors
-    ///
-    /// The server does not start.
     pub async fn start_at(&self, url: &str, database: &Database, flags: &[&str]) -> Result<Node> {
         self.launch(url, database, flags, Stdio::inherit()).await
     }
 
     /// Starts a server whose log is in a file.
-    ///
-    /// # Errors
-    ///
-    /// The server does not start.
     pub async fn start_logged(&self, database: &Database, flags: &[&str], log: File) -> Result<Node> {
         self.launch(&database.url, database, flags, log.into()).await
     }
@@ -112,10 +100,6 @@ impl Program {
 
 impl Node {
     /// Starts a server, and waits until it prints its address.
-    ///
-    /// # Errors
-    ///
-    /// The server does not start.
     pub async fn start(mut command: Command) -> Result<Self> {
         let mut child = command.spawn()?;
         let mut stdout = BufReader::new(child.stdout.take().ok_or("the server has no stdout")?);
@@ -136,10 +120,6 @@ impl Node {
     }
 
     /// Returns the next line that the server prints, or nothing at the end.
-    ///
-    /// # Errors
-    ///
-    /// The line cannot be read.
     pub async fn line(&mut self) -> Result<String> {
         let mut line = String::new();
         tokio::time::timeout(START, self.stdout.read_line(&mut line)).await??;
@@ -147,10 +127,6 @@ impl Node {
     }
 
     /// Returns the process id.
-    ///
-    /// # Panics
-    ///
-    /// The process was waited for.
     pub fn process(&self) -> u32 {
         self.child.id().expect("a running server")
     }
@@ -164,10 +140,6 @@ impl Node {
     }
 
     /// Returns the resident memory in bytes, without swapped-out pages.
-    ///
-    /// # Errors
-    ///
-    /// The process has ended, or this is not Linux.
     pub fn memory(&self) -> Result<u64> {
         let id = self.child.id().ok_or("the server has ended by itself")?;
         let status = std::fs::read_to_string(format!("/proc/{id}/status"))?;
@@ -176,19 +148,11 @@ impl Node {
     }
 
     /// Kills the process with SIGKILL.
-    ///
-    /// # Errors
-    ///
-    /// The process has already ended.
     pub async fn kill(mut self) -> Result<()> {
         Ok(self.child.kill().await?)
     }
 
     /// Sends a signal by its name, such as `STOP`.
-    ///
-    /// # Errors
-    ///
-    /// The process has already ended.
     pub async fn signal(&self, name: &str) -> Result<()> {
         let id = self.child.id().ok_or("the server has ended by itself")?;
         let sent = Command::new("kill").args(["-s", name, &id.to_string()]).status().await?;
@@ -196,20 +160,12 @@ impl Node {
     }
 
     /// Stops the server with SIGTERM.
-    ///
-    /// # Errors
-    ///
-    /// The server does not stop in time, or with another exit code than 0.
     pub async fn stop(self) -> Result<()> {
         let (status, ..) = self.stop_by("TERM").await?;
         if status.success() { Ok(()) } else { Err(format!("the server ended with {status}").into()) }
     }
 
     /// Stops the server with a signal. Returns its exit status, what else it printed, and its log if that is piped.
-    ///
-    /// # Errors
-    ///
-    /// The server does not stop in time.
     pub async fn stop_by(mut self, signal: &str) -> Result<(ExitStatus, String, String)> {
         self.signal(signal).await?;
         let end = async {

@@ -21,7 +21,6 @@ use crate::fixture::{Fixture, Key};
 
 /// An API over the store of an account.
 pub struct TestServer {
-    /// The account.
     pub fixture: Fixture,
     /// The API, as [`svc_server::Builder`] or [`Api::with_surfaces`] makes it.
     pub api: Api,
@@ -71,7 +70,6 @@ impl TestServer {
         Self { key, ..Self::new(fixture, api) }
     }
 
-    /// Sends a request.
     pub async fn send(&self, call: Call) -> Response {
         self.send_to(&self.api, call).await
     }
@@ -109,14 +107,12 @@ impl TestServer {
 
 /// A request under construction. It carries the key of its server unless another is set.
 #[derive(Clone)]
-#[expect(missing_docs, reason = "named as in HTTP")]
 pub struct Call {
     pub method: Method,
     /// Path and query as in the request line.
     pub target: String,
     pub headers: HeaderMap,
     pub body: Bytes,
-    /// The address of the client.
     pub peer: IpAddr,
     key: Option<String>,
     signer: Option<Key>,
@@ -129,7 +125,6 @@ impl Call {
         Self::absolute(method, &format!("/api/v1{path}"))
     }
 
-    /// Creates a call of an absolute path.
     pub fn absolute(method: Method, target: &str) -> Self {
         let mut headers = HeaderMap::new();
         headers.insert(http::header::HOST, HeaderValue::from_static("api.example.com"));
@@ -145,27 +140,22 @@ impl Call {
         }
     }
 
-    /// Creates a GET of a path below `/api/v1`.
     pub fn get(path: &str) -> Self {
         Self::new(Method::GET, path)
     }
 
-    /// Creates a POST of a path below `/api/v1`.
     pub fn post(path: &str, body: Value) -> Self {
         Self::new(Method::POST, path).json(&body)
     }
 
-    /// Creates a PATCH of a path below `/api/v1`.
     pub fn patch(path: &str, body: Value) -> Self {
         Self::new(Method::PATCH, path).json(&body)
     }
 
-    /// Creates a DELETE of a path below `/api/v1`.
     pub fn delete(path: &str) -> Self {
         Self::new(Method::DELETE, path)
     }
 
-    /// Sets the body to JSON.
     pub fn json(self, body: &Value) -> Self {
         self.raw(body.to_string())
     }
@@ -188,7 +178,6 @@ impl Call {
         self
     }
 
-    /// Sets several headers.
     pub fn headers(self, headers: &[(&str, &str)]) -> Self {
         headers.iter().fold(self, |call, (name, value)| call.header(name, value))
     }
@@ -199,13 +188,11 @@ impl Call {
         self
     }
 
-    /// Removes a header.
     pub fn without(mut self, name: &str) -> Self {
         self.headers.remove(name);
         self
     }
 
-    /// Sends the call with a key.
     pub fn key(mut self, key: &Key) -> Self {
         self.key = Some(key.text.clone());
         self
@@ -216,12 +203,10 @@ impl Call {
         Self { signer: Some(key.clone()), ..self }.key(key)
     }
 
-    /// Sends the call without a key.
     pub fn anonymous(self) -> Self {
         Self { anonymous: true, ..self }
     }
 
-    /// Sets the address of the client.
     pub fn at_peer(self, peer: &str) -> Self {
         Self { peer: peer.parse().unwrap(), ..self }
     }
@@ -271,7 +256,6 @@ impl Call {
 
 /// A response that was read to its end.
 #[derive(Clone, Debug)]
-#[expect(missing_docs, reason = "named as in HTTP")]
 pub struct Response {
     pub status: u16,
     pub headers: HeaderMap,
@@ -293,7 +277,6 @@ impl Response {
         Self::new(parts.status.as_u16(), parts.headers, body.collect().await.unwrap().to_bytes())
     }
 
-    /// Returns the body as JSON.
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.text))
     }
@@ -308,7 +291,6 @@ impl Response {
         self.json()["code"].as_str().unwrap_or_default().to_owned()
     }
 
-    /// Returns the id of the record.
     pub fn id(&self) -> String {
         self.data()["id"].as_str().unwrap_or_else(|| panic!("no id in {}", self.text)).to_owned()
     }
@@ -321,7 +303,6 @@ impl Response {
         first
     }
 
-    /// Returns the ETag.
     pub fn etag(&self) -> &str {
         self.header("etag").unwrap()
     }

@@ -8,10 +8,6 @@ use svc_core::values::TenantId;
 use crate::Result;
 
 /// Creates a tenant. Returns its id and the text of a key that reads and writes.
-///
-/// # Errors
-///
-/// The store fails.
 pub async fn make(store: &dyn Store) -> Result<(TenantId, String)> {
     let made = store.write("tests.tenant", (), async |tx, ()| {
         let id = tenants::create(tx, TenantCreate::named("Tenant")).await?.id;
