@@ -59,7 +59,7 @@ impl Harness {
 
 pub(super) async fn the_records_of_a_contact_are_listed(h: Harness) {
     async fn check<R: Sample + OfContact>(h: &Harness, tenant: TenantId, links: Links, other: TenantId) {
-        let contact = h.insert(tenant, move |new| R::full(new, links)).await.contact().unwrap();
+        let contact = h.insert(tenant, move |new| R::full(new, links)).await.contact().unwrap().into();
         let second = h.insert(tenant, move |new| R::full(new, links)).await;
         let third = h.insert(tenant, move |new| R::full(new, links)).await;
         h.insert(tenant, R::bare).await;

@@ -31,6 +31,7 @@ use svc_core::platform::operations::IMPORT_RECORDS;
 use svc_core::platform::{Account, ImportCreate, ImportKind, ImportRows, ImportedRow, RowOutcome};
 use svc_core::resources::contacts::Contact;
 use svc_core::resources::invoices::Invoice;
+use svc_core::resources::kinds::AccountRecord;
 use svc_core::values::{EventKind, TimeZone};
 use tokio::sync::mpsc;
 
