@@ -74,7 +74,7 @@ pub(super) async fn run(store: &dyn Store, retention: Duration, is_dry_run: bool
         "events": deleted.events,
         "replays": deleted.replays,
         "partitions": deleted.partitions,
-        "answers_and_signatures": expired,
+        "responses_and_signatures": expired,
     });
     Ok(Outcome::new(&view, text)?.with_failure(interruption))
 }
