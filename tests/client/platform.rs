@@ -268,7 +268,7 @@ async fn work_on_webhooks(account: &AccountClient) {
 async fn move_records(account: &AccountClient) {
     let exported: Vec<AccountRecord> = account.export(None).try_collect().await.unwrap();
     let kinds: BTreeSet<&str> = exported.iter().map(|record| record.kind().as_str()).collect();
-    assert_eq!(kinds, BTreeSet::from(["bookings", "contacts", "invoices", "jobs", "quotes"]));
+    assert_eq!(kinds, BTreeSet::from(["booking", "contact", "invoice", "job", "quote"]));
     let last = exported.iter().map(AccountRecord::updated_at).max().unwrap();
     let since: Vec<AccountRecord> = account.export(Some(last)).try_collect().await.unwrap();
     assert_eq!(since.len(), 1);
