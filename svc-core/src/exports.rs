@@ -17,8 +17,7 @@ use crate::resources::BusinessRecord;
 use crate::resources::contacts::Contact;
 use crate::resources::kinds::{self, AccountRecord};
 use crate::store::Tx;
-use crate::values::RecordKind;
-use crate::values::{TenantId, Timestamp, parse_uuid};
+use crate::values::{RecordKind, TenantId, Timestamp, parse_uuid};
 use crate::with_resource;
 
 /// Returns the page of an export that the parameters ask for.

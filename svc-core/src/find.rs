@@ -25,8 +25,7 @@ use crate::pages::{ListQuery, MAX_LIMIT, Order};
 use crate::resources::BusinessRecord;
 pub use crate::store::IndexedText;
 use crate::store::{Store, Tx};
-use crate::values::RecordKind;
-use crate::values::{TenantId, Text, Timestamp, parse_uuid};
+use crate::values::{RecordKind, TenantId, Text, Timestamp, parse_uuid};
 use crate::with_resource;
 
 use self::folded::{digits, folded, is_unspaced, parts, seen, short_words, single_numbers};

@@ -21,8 +21,7 @@ use crate::input::{FromJson, Input, Record};
 use crate::pages::{ListQuery, MAX_LIMIT, Order};
 use crate::resources::{Filter as _, Resource, crud};
 use crate::store::{DeliveryFilter, OwnedKind, Tx};
-use crate::values::RecordKind;
-use crate::values::{TenantId, TextEnum, Timestamp, parse_uuid};
+use crate::values::{RecordKind, TenantId, TextEnum, Timestamp, parse_uuid};
 use crate::webhooks::subscriptions::WebhookSubscription;
 use crate::with_resource;
 

@@ -2,7 +2,8 @@
 //!
 //! The module of a resource has what is particular to it: its fields, its rules and its events. It implements [`Resource`],
 //! and [`Create`], [`Update`] and [`Delete`] as far as clients may do that. What is the same for all of them is in [`crud`]
-//! (get, list, create, update, delete). CONTRIBUTING.md describes how to add a field or a resource.
+//! (get, list, create, update, delete). Those that a business keeps are a [`BusinessRecord`], and [`kinds`] does something for
+//! every kind of them. CONTRIBUTING.md describes how to add a field or a resource.
 
 pub mod bookings;
 pub mod contacts;
@@ -90,13 +91,13 @@ where
     }
 }
 
-/// What a resource of one of the kinds is in particular, for searches, exports, imports and erasures.
+/// A resource of a [`RecordKind`]: what searches, exports, imports and erasures need to know of it.
 #[async_trait]
 pub trait BusinessRecord: Resource + Input + DeserializeOwned {
     /// The kind of the records.
     const KIND: RecordKind;
 
-    /// The fields that tell of the person who the contact is, which an erasure empties. Each can be null.
+    /// The fields with personal data, which an erasure empties. Each can be null.
     const PERSONAL: &'static [&'static str] = &[];
 
     /// Returns the filter that every record passes, deleted ones included.

@@ -13,8 +13,7 @@ use svc_core::resources::contacts::{Contact, ContactFilter};
 use svc_core::resources::crud;
 use svc_core::resources::invoices::{self, Invoice, InvoiceCreate, InvoiceFilter, InvoiceStatus};
 use svc_core::resources::jobs::Job;
-use svc_core::values::RecordKind;
-use svc_core::values::{Decimal, TenantId};
+use svc_core::values::{Decimal, RecordKind, TenantId};
 use uuid::Uuid;
 
 use crate::Harness;

@@ -5,8 +5,7 @@ use std::collections::HashSet;
 use async_trait::async_trait;
 use svc_core::find::{IndexedText, TITLE};
 use svc_core::store::{SearchRepository, StoreResult};
-use svc_core::values::RecordKind;
-use svc_core::values::{TenantId, Timestamp};
+use svc_core::values::{RecordKind, TenantId, Timestamp};
 use uuid::Uuid;
 
 use crate::column::Column as _;

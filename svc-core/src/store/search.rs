@@ -4,8 +4,7 @@ use async_trait::async_trait;
 use uuid::Uuid;
 
 use super::StoreResult;
-use crate::values::RecordKind;
-use crate::values::{TenantId, Timestamp};
+use crate::values::{RecordKind, TenantId, Timestamp};
 
 /// The text of a record in the index.
 #[derive(Clone, Debug, PartialEq, Eq)]

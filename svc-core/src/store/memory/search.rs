@@ -6,8 +6,7 @@ use uuid::Uuid;
 use super::MemoryTx;
 use crate::find::IndexedText;
 use crate::store::{SearchRepository, StoreResult};
-use crate::values::RecordKind;
-use crate::values::{TenantId, Timestamp};
+use crate::values::{RecordKind, TenantId, Timestamp};
 
 #[async_trait]
 impl SearchRepository for MemoryTx<'_> {
