@@ -1,4 +1,4 @@
-//! The code of the pages in `docs/`, which is compiled and run as the documentation of this crate.
+//! The code of the pages in `docs/` and of svc-derive, which is compiled and run as the documentation of this crate.
 
 /// Compiles and runs the code of `docs/embedding.md`.
 #[cfg(doctest)]
@@ -24,3 +24,28 @@ pub struct PlatformPage;
 #[cfg(doctest)]
 #[doc = include_str!("../docs/webhooks.md")]
 pub struct WebhooksPage;
+
+/// Compiles and runs the example of svc-derive.
+#[cfg(doctest)]
+#[doc = include_str!("../svc-derive/examples/derives.md")]
+pub struct Derives;
+
+/// Compiles and runs the example of svc-derive.
+#[cfg(doctest)]
+#[doc = include_str!("../svc-derive/examples/record.md")]
+pub struct DeriveRecord;
+
+/// Compiles and runs the example of svc-derive.
+#[cfg(doctest)]
+#[doc = include_str!("../svc-derive/examples/input.md")]
+pub struct DeriveInput;
+
+/// Compiles and runs the example of svc-derive.
+#[cfg(doctest)]
+#[doc = include_str!("../svc-derive/examples/apply.md")]
+pub struct DeriveApply;
+
+/// Compiles and runs the example of svc-derive.
+#[cfg(doctest)]
+#[doc = include_str!("../svc-derive/examples/text_enum.md")]
+pub struct DeriveTextEnum;

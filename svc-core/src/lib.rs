@@ -96,22 +96,3 @@ pub mod webhooks;
 
 pub use self::error::Error;
 pub use self::service::Svc;
-
-/// The examples of the derives, which svc-derive shows.
-#[cfg(doctest)]
-mod derives {
-    #[doc = include_str!("../../svc-derive/examples/derives.md")]
-    struct Derives;
-
-    #[doc = include_str!("../../svc-derive/examples/record.md")]
-    struct Record;
-
-    #[doc = include_str!("../../svc-derive/examples/input.md")]
-    struct Input;
-
-    #[doc = include_str!("../../svc-derive/examples/apply.md")]
-    struct Apply;
-
-    #[doc = include_str!("../../svc-derive/examples/text_enum.md")]
-    struct TextEnum;
-}

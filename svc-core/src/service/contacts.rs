@@ -29,7 +29,7 @@ impl Records<'_, Contact> {
     }
 
     /// Erases a contact, which may be deleted already, in transactions of a hundred changes each. Fires `contact.deleted` with
-    /// the id alone. See [`personal`] for what it finds.
+    /// the id alone. See [`personal`](crate::personal) for what it finds.
     ///
     /// # Errors
     /// [`Error::NotFound`]. If a later transaction fails, those before it stay; erase the contact again.
