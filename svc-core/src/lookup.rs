@@ -297,7 +297,7 @@ async fn page(
             ids.truncate(MAX_LIMIT as usize);
             Ok(ids)
         }
-        // The others have the names of kinds of records.
+        // The others have the names of kinds of records, which a test compares.
         kind => match RecordKind::from_text(kind.as_str()) {
             Some(kind) => with_resource!(kind, R => page_of::<R>(tx, tenant, before).await),
             None => Ok(Vec::new()),
@@ -330,7 +330,17 @@ async fn page_of_deliveries(tx: &mut dyn Tx, tenant: TenantId, before: Option<Ti
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
+
+    #[test]
+    fn every_kind_of_record_is_looked_up_by_its_name() {
+        use KindInAccount::{Delivery, Event, Key, Webhook};
+        let others = KindInAccount::ALL.iter().filter(|kind| !matches!(kind, Webhook | Event | Delivery | Key));
+        let names: BTreeSet<&str> = others.map(|kind| kind.as_str()).collect();
+        assert_eq!(names, RecordKind::ALL.iter().map(|kind| kind.as_str()).collect());
+    }
 
     #[test]
     fn a_part_is_the_beginning_or_the_end_of_an_id() {

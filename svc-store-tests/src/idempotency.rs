@@ -7,6 +7,7 @@ use futures_util::future::join_all;
 use svc_core::accounts::idempotency::StoredResponse;
 use svc_core::accounts::keys::{self, KeyCreate, KeyId};
 use svc_core::prelude::*;
+use svc_core::resources::crud;
 use svc_core::service::Submission;
 
 use crate::Harness;
@@ -144,23 +145,23 @@ pub(super) async fn a_form_changes_once(h: Harness) {
     let svc = Svc::new(Arc::clone(&h.store));
     let form = Submission::new("k", "/jobs/new", b"title=x").unwrap();
     let sent = join_all((0..32).map(|_| {
-        svc.transaction("form", (tenant, form.clone()), async |tx, (tenant, form)| {
-            let account = tx.account(*tenant);
-            if let Some(location) = account.submitted(form).await? {
-                return Ok(location);
+        h.write((tenant, form.clone()), async |tx, (tenant, form)| {
+            if let Some(id) = form.outcome(tx, *tenant).await? {
+                return Ok(id);
             }
-            let job =
-                account.jobs().create(JobCreate::new(Text::parse("x").map_err(|issue| issue.on("title"))?)).await?;
-            account.remember_submission(form, &job.id.to_string()).await?;
-            Ok::<String, Error>(job.id.to_string())
+            let job = JobCreate::new(Text::parse("x").map_err(|issue| issue.on("title"))?);
+            let id = crud::create::<Job>(tx, *tenant, job).await?.id;
+            form.remember(tx, *tenant, &id).await?;
+            Ok::<JobId, Error>(id)
         })
     }));
     let sent = sent.await;
     let jobs = svc.account(tenant).jobs().list(JobFilter::default(), ListParams::default()).await.unwrap().data;
     assert_eq!(jobs.len(), 1);
-    assert!(sent.iter().all(|location| *location == Ok(jobs[0].id.to_string())), "{sent:?}");
+    assert!(sent.iter().all(|id| *id == Ok(jobs[0].id)), "{sent:?}");
     let other = Submission::new("k", "/jobs/new", b"title=y").unwrap();
-    assert_eq!(svc.account(tenant).submitted(&other).await, Err(Error::IdempotencyKeyReused));
+    let refused = h.write((tenant, other), async |tx, (tenant, other)| other.outcome::<JobId>(tx, *tenant).await);
+    assert_eq!(refused.await, Err(Error::IdempotencyKeyReused));
 }
 
 pub(super) async fn expired_records_are_deleted_in_steps(h: Harness) {

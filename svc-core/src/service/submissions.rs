@@ -1,17 +1,16 @@
-//! Forms that are sent twice, as by a double click: the second one is told what the first one did.
+//! Forms that are sent twice, as by a double click: the second one gets the outcome of the first.
 
 use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::Account;
 use crate::accounts::idempotency::{self, StoredResponse};
 use crate::error::{Error, Issue, StoreError};
 use crate::store::Tx;
 use crate::values::TenantId;
 
-/// How long it is remembered what a form did.
+/// How long the outcome of a form is kept.
 const REMEMBERED: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A form as it was sent: the key that it got when it was made, and what tells it from another form with this key.
@@ -33,57 +32,10 @@ impl Submission {
         Ok(Self { key, fingerprint: idempotency::fingerprint(path, fields) })
     }
 
-    /// Returns what was remembered of this form. The lock comes first: of two forms at the same time, the second one waits for
-    /// the outcome of the first.
-    async fn stored(&self, tx: &mut dyn Tx, account: TenantId) -> Result<Option<StoredResponse>, Error> {
-        tx.lock_tenant(account).await?;
-        let since = tx.env().now().minus(REMEMBERED);
-        match tx.stored_response(account, &self.key, since).await? {
-            Some(stored) if stored.fingerprint != self.fingerprint => Err(Error::IdempotencyKeyReused),
-            stored => Ok(stored),
-        }
-    }
-
-    async fn store(
-        &self,
-        tx: &mut dyn Tx,
-        account: TenantId,
-        location: Option<String>,
-        body: Vec<u8>,
-    ) -> Result<(), Error> {
-        let (fingerprint, created_at) = (self.fingerprint, tx.env().now());
-        let stored = StoredResponse { fingerprint, status: 303, location, etag: None, body, created_at };
-        Ok(tx.store_response(account, &self.key, &stored).await?)
-    }
-
-    /// Returns what this form made when it was sent before, within 24 hours, for a page that shows secrets once: whoever sends the
-    /// form twice sees the page of the second time, and must find the same secrets there.
+    /// Returns the outcome of this form if it was sent before, within 24 hours. A person who sends it twice sees the page of the
+    /// second time, which must show the same: also secrets, which are shown once.
     ///
-    /// # Errors
-    /// [`Error::IdempotencyKeyReused`] if another form with this key was sent before.
-    pub async fn made<T: DeserializeOwned>(&self, tx: &mut dyn Tx, account: TenantId) -> Result<Option<T>, Error> {
-        let Some(stored) = self.stored(tx, account).await? else { return Ok(None) };
-        serde_json::from_slice(&stored.body).map(Some).map_err(internal)
-    }
-
-    /// Remembers what this form made, encrypted as all secrets are.
-    ///
-    /// # Errors
-    /// [`Error::Store`].
-    pub async fn remember_made<T: Serialize>(&self, tx: &mut dyn Tx, account: TenantId, made: &T) -> Result<(), Error> {
-        let body = serde_json::to_vec(made).map_err(internal)?;
-        self.store(tx, account, None, body).await
-    }
-}
-
-fn internal(error: serde_json::Error) -> Error {
-    StoreError::Internal(format!("what a form made: {error}")).into()
-}
-
-/// Forms of a person, in the [transaction](crate::Svc::transaction) of the change.
-impl Account<'_> {
-    /// Returns where the person went after this form was sent before, within 24 hours; `None` for the first time. Another
-    /// transaction with a form of the account is waited for.
+    /// It locks the account first: of two forms at the same time, the second one waits for the outcome of the first.
     ///
     /// # Errors
     /// [`Error::IdempotencyKeyReused`] if another form with this key was sent before.
@@ -91,6 +43,7 @@ impl Account<'_> {
     /// # Examples
     ///
     /// ```
+    /// use svc_core::platform::operations::Records;
     /// use svc_core::prelude::*;
     /// use svc_core::service::Submission;
     ///
@@ -99,14 +52,13 @@ impl Account<'_> {
     /// let contact = ContactCreate::new("ada@example.com".parse()?);
     /// let create = async || {
     ///     let input = (tenant, form.clone(), contact.clone());
-    ///     let sent = svc.transaction("create contact", input, async |tx, (tenant, form, contact)| {
-    ///         let account = tx.account(*tenant);
-    ///         if let Some(location) = account.submitted(form).await? {
-    ///             return Ok(location);
+    ///     let sent = svc.store().write("create contact", input, async |tx, (tenant, form, contact)| {
+    ///         if let Some(id) = form.outcome(tx, *tenant).await? {
+    ///             return Ok(id);
     ///         }
-    ///         let location = format!("/contacts/{}", account.contacts().create(contact.clone()).await?.id);
-    ///         account.remember_submission(form, &location).await?;
-    ///         Ok::<String, Error>(location)
+    ///         let id = Records::<Contact>::CREATE.run(tx, *tenant, contact).await?.id;
+    ///         form.remember(tx, *tenant, &id).await?;
+    ///         Ok::<ContactId, Error>(id)
     ///     });
     ///     sent.await
     /// };
@@ -114,28 +66,32 @@ impl Account<'_> {
     /// assert_eq!(create().await?, first);
     /// # Ok(()) });
     /// ```
-    pub async fn submitted(self, form: &Submission) -> Result<Option<String>, Error> {
-        let Self { runner, id } = self;
-        let submitted = runner.write("svc.submissions.get", (id, form.clone()), async |tx, (id, form)| {
-            Ok(form.stored(tx, *id).await?.and_then(|stored| stored.location))
-        });
-        submitted.await
+    pub async fn outcome<T: DeserializeOwned>(&self, tx: &mut dyn Tx, account: TenantId) -> Result<Option<T>, Error> {
+        tx.lock_tenant(account).await?;
+        let since = tx.env().now().minus(REMEMBERED);
+        let Some(stored) = tx.stored_response(account, &self.key, since).await? else { return Ok(None) };
+        if stored.fingerprint != self.fingerprint {
+            return Err(Error::IdempotencyKeyReused);
+        }
+        serde_json::from_slice(&stored.body).map(Some).map_err(internal)
     }
 
-    /// Remembers where the person goes after this form.
+    /// Stores the outcome of this form, encrypted as all secrets are, in the transaction of its change.
     ///
     /// # Errors
     /// [`Error::Store`].
     ///
     /// # Examples
     ///
-    /// See [`submitted`](Self::submitted).
-    pub async fn remember_submission(self, form: &Submission, location: &str) -> Result<(), Error> {
-        let Self { runner, id } = self;
-        let input = (id, form.clone(), location.to_owned());
-        let remember = runner.write("svc.submissions.remember", input, async |tx, (id, form, location)| {
-            form.store(tx, *id, Some(location.clone()), Vec::new()).await
-        });
-        remember.await
+    /// See [`outcome`](Self::outcome).
+    pub async fn remember<T: Serialize>(&self, tx: &mut dyn Tx, account: TenantId, outcome: &T) -> Result<(), Error> {
+        let body = serde_json::to_vec(outcome).map_err(internal)?;
+        let (fingerprint, created_at) = (self.fingerprint, tx.env().now());
+        let stored = StoredResponse { fingerprint, status: 303, location: None, etag: None, body, created_at };
+        Ok(tx.store_response(account, &self.key, &stored).await?)
     }
+}
+
+fn internal(error: serde_json::Error) -> Error {
+    StoreError::Internal(format!("the outcome of a form: {error}")).into()
 }

@@ -119,7 +119,7 @@ pub enum AttemptCause {
     ConnectionClosed,
     /// The connection ended within the response.
     ResponseCut,
-    /// The response was not HTTP/1.1.
+    /// The response was not HTTP/1.1, or its head was too large.
     InvalidResponse,
     /// The sender itself failed.
     SenderFailed,

@@ -52,7 +52,7 @@ fn words(cause: AttemptCause) -> &'static str {
              your program ends connections early."
         }
         AttemptCause::InvalidResponse => {
-            "The response was not HTTP/1.1. Check that this port speaks HTTP, and that no other program listens there."
+            "The response cannot be read: {}. Check that this port speaks HTTP/1.1, and that no other program listens there."
         }
         AttemptCause::SenderFailed => {
             "The sender itself failed, which is a fault of this service and not of your endpoint. It is tried again; tell \
@@ -109,21 +109,12 @@ fn status(status: i32) -> String {
 #[cfg(test)]
 mod tests {
     use svc_core::values::Timestamp;
+    use svc_test_support::fixture::attempt_log;
 
     use super::*;
 
     fn log(status: i32) -> AttemptLog {
-        AttemptLog {
-            attempt: 1,
-            started_at: Timestamp::from_micros(0),
-            duration_ms: 1,
-            status,
-            error: None,
-            cause: None,
-            response_body: None,
-            response_truncated: false,
-            remote_addr: None,
-        }
+        attempt_log(1, Timestamp::from_micros(0), status)
     }
 
     fn explained(status: i32, cause: AttemptCause, reason: &str) -> String {

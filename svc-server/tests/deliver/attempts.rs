@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use svc_core::env::Env;
 use svc_core::values::EventKind;
 use svc_core::values::{HostPolicy, Secret, TenantId, WebhookUrl};
-use svc_core::webhooks::deliveries::AttemptLog;
+use svc_core::webhooks::deliveries::{AttemptCause, AttemptLog};
 use svc_core::webhooks::engine::{Attempt, AttemptOptions, AttemptResult};
 use svc_core::webhooks::events::Event;
 use svc_core::webhooks::subscriptions::SubscriptionId;
@@ -72,6 +72,7 @@ async fn the_response_is_logged() {
     let receiver = Receiver::with_responses(&[OK]).await;
     let log = send(&receiver.url("/hook?x=1")).await.log;
     assert_eq!((log.status, log.error.as_deref(), log.response_body.as_deref()), (200, None, Some("ok")));
+    assert_eq!(log.cause, None);
     assert!(log.succeeded() && !log.response_truncated);
     assert_eq!(log.remote_addr, Some(receiver.address.to_string()));
     let received = receiver.next().await;
@@ -90,31 +91,32 @@ async fn each_failure_is_classified() {
     let huge = [b"HTTP/1.1 200 OK\r\nx: ".as_slice(), &vec![b'x'; 1 << 20], b"\r\n\r\n"].concat();
     let huge_head = raw_receiver(huge, After::Close).await;
     let no_http = raw_receiver(b"220 smtp ready\r\n".to_vec(), After::Close).await;
-    for (address, status, want) in [
-        (refused, 0, "connect"),
-        (hangs, 0, "timeout"),
-        (after_head, 0, "timeout"),
-        (breaks_off, 0, "reset"),
-        (silent, 0, "reset"),
-        (huge_head, 0, "reset"),
-        (no_http, 0, "reset"),
+    for (address, class_name, cause) in [
+        (refused, "connect", AttemptCause::ConnectionRefused),
+        (hangs, "timeout", AttemptCause::ResponseTimeout),
+        (after_head, "timeout", AttemptCause::BodyTimeout),
+        (breaks_off, "reset", AttemptCause::ResponseCut),
+        (silent, "reset", AttemptCause::ConnectionClosed),
+        (huge_head, "reset", AttemptCause::InvalidResponse),
+        (no_http, "reset", AttemptCause::InvalidResponse),
     ] {
         let log = send_to(address).await;
-        assert_eq!((log.status, class(&log)), (status, want), "{log:?}");
+        assert_eq!((log.status, class(&log), log.cause), (0, class_name, Some(cause)), "{log:?}");
         assert!(!log.succeeded());
     }
     let receiver = Receiver::with_responses(&[FAILS]).await;
     let log = send(&receiver.url("/")).await.log;
     assert_eq!((log.status, class(&log), log.response_body.as_deref()), (500, "status", Some("oops")));
+    assert_eq!(log.cause, Some(AttemptCause::Status));
     let plain = listen(|mut stream| async move {
         use tokio::io::AsyncWriteExt as _;
         let _ = stream.write_all(FAILS.as_bytes()).await;
     })
     .await;
     let log = send(&format!("https://{plain}/")).await.log;
-    assert_eq!((log.status, class(&log)), (0, "tls"), "{log:?}");
+    assert_eq!((log.status, class(&log), log.cause), (0, "tls", Some(AttemptCause::TlsFailed)), "{log:?}");
     let log = send("http://no-such-host.invalid/").await.log;
-    assert_eq!((log.status, class(&log)), (0, "dns"), "{log:?}");
+    assert_eq!((log.status, class(&log), log.cause), (0, "dns", Some(AttemptCause::UnknownHost)), "{log:?}");
 }
 
 #[tokio::test]
@@ -285,7 +287,9 @@ async fn an_address_that_is_not_public_is_never_connected_to() {
             lookups: Mutex::new(0),
         };
         let outcome = client(HostPolicy::Public, Arc::new(resolver)).attempt(attempt(&url)).await;
-        assert_eq!((outcome.log.status, class(&outcome.log)), (-1, "blocked"), "{url}: {:?}", outcome.log);
+        let log = outcome.log;
+        let cause = if url.starts_with("https") { AttemptCause::NotPublic } else { AttemptCause::NotHttps };
+        assert_eq!((log.status, class(&log), log.cause), (-1, "blocked", Some(cause)), "{url}: {log:?}");
     }
     assert_eq!(hits.load(Ordering::SeqCst), 0);
 }
