@@ -1,4 +1,4 @@
-//! What people see of a record: one description, of which the table of a list and the lines of `show` are made.
+//! Records for people: one description of a record makes the table of a list and the lines of `show`.
 
 use std::fmt::Display;
 

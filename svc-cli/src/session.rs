@@ -1,4 +1,5 @@
-//! What all commands have: the global options, and the service or the database that these name, once a command asks for it.
+//! The context of every command: the global options, and the service or database that they name, opened when a command asks
+//! for it.
 
 use std::sync::Arc;
 

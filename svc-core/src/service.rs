@@ -162,7 +162,7 @@ impl Svc {
     /// operation writes is rolled back.
     ///
     /// # Errors
-    /// What the rules refuse, and [`Error::Store`].
+    /// The errors of the operation's rules, and [`Error::Store`].
     ///
     /// # Examples
     ///

@@ -1,5 +1,5 @@
-//! What the command line knows of a resource: its operations, and what people see of its records, whose fields are those of
-//! the API.
+//! A resource on the command line: its operations, and the columns and details of its records, whose fields are those of the
+//! API.
 
 use clap::Command;
 use serde::Serialize;
@@ -25,7 +25,7 @@ pub(super) type CreateOperation<R> =
 /// Changes a record.
 pub(super) type UpdateOperation<R> = Operation<(TenantId, Id<R>), <R as ResourceCommands>::Update, R>;
 
-/// What the command line knows of a resource.
+/// A resource on the command line.
 pub(crate) trait ResourceCommands: Resource<Filter: ToBody> + DeserializeOwned {
     /// The filters of its list.
     type ListFilter: Input + ToBody + Clone;
@@ -33,7 +33,7 @@ pub(crate) trait ResourceCommands: Resource<Filter: ToBody> + DeserializeOwned {
     type Create: Input + ToBody + Clone;
     /// The body that changes a record.
     type Update: Input + ToBody + Clone;
-    /// What a creation returns: the record, or more.
+    /// The output of a creation: the record, or more.
     type Creation: Serialize + DeserializeOwned + Send + 'static;
     /// The kind of record, whose name is that of the command.
     const KIND: KindInAccount;

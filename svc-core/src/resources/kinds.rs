@@ -1,6 +1,5 @@
-//! Records of any kind. What does something for every kind goes through [`RecordKind`] and
-//! [`with_resource!`](crate::with_resource), so that kinds are listed here alone; what a kind is in particular says its
-//! [`BusinessRecord`].
+//! Records of any kind. Code for every kind goes through [`RecordKind`] and [`with_resource!`](crate::with_resource), so that
+//! kinds are listed here alone. The particulars of a kind are in its [`BusinessRecord`].
 
 use std::borrow::Cow;
 use std::str::FromStr;

@@ -89,7 +89,7 @@ pub enum FailureClass {
     Token,
 }
 
-/// What ended an attempt that failed. It is stored as a word beside the error that people read.
+/// The cause of a failed attempt, for programs. It is stored as a word beside the error, which is for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
 #[non_exhaustive]
 pub enum AttemptCause {
@@ -262,7 +262,7 @@ pub struct AttemptLog {
     pub status: i32,
     /// The error of a failed attempt: its class, a colon, and what happened. Null if it succeeded.
     pub error: Option<String>,
-    /// What ended a failed attempt. `None` if it succeeded.
+    /// The cause of a failed attempt. `None` if it succeeded.
     #[serde(skip)]
     pub cause: Option<AttemptCause>,
     /// The first 16 KiB of the response body. Null if there is none, or if it was deleted because the subscription had too
@@ -275,12 +275,12 @@ pub struct AttemptLog {
 }
 
 impl AttemptLog {
-    /// Sets what ended the attempt, and its error with what happened.
+    /// Marks the attempt as failed: sets its cause, and its error with this reason.
     pub fn fail(&mut self, cause: AttemptCause, reason: impl fmt::Display) {
         (self.cause, self.error) = (Some(cause), Some(format!("{}: {reason}", cause.class())));
     }
 
-    /// Returns what happened in an attempt that failed, without the class of the failure.
+    /// Returns the reason in the error of a failed attempt, without the class of the failure.
     pub fn reason(&self) -> Option<&str> {
         let error = self.error.as_deref()?;
         let class = self.cause.map_or("", |cause| cause.class().as_str());

@@ -1,10 +1,10 @@
-//! Failed attempts in words: what ended them, and what to do about it.
+//! Failed attempts in words: their causes, and what to do about them.
 
 use svc_core::webhooks::deliveries::{AttemptCause, AttemptLog};
 
 use crate::dashboard::components::capitalized;
 
-/// Returns what ended an attempt, and what to do, as sentences. `None` if it succeeded.
+/// Returns the cause of a failed attempt and what to do, as sentences. `None` if it succeeded.
 pub(super) fn explain(log: &AttemptLog) -> Option<String> {
     let reason = log.reason()?;
     Some(match log.cause {

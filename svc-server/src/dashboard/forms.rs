@@ -50,7 +50,7 @@ pub(super) fn hidden(cx: &Context<'_>, values: &Form, version: &str) -> Markup {
 /// A form that fills a card.
 pub(super) struct EditForm<'a> {
     pub(super) path: &'a str,
-    /// What stands above the fields.
+    /// The content above the fields.
     pub(super) top: Markup,
     /// The version of what it changes. Empty for something new.
     pub(super) version: &'a str,

@@ -1,4 +1,4 @@
-//! What all pages share, whoever asks for one.
+//! The state that all pages share, with and without a session.
 
 use std::sync::Arc;
 
@@ -30,9 +30,9 @@ pub(super) struct Site {
     pub(super) base: String,
     pub(super) people: Arc<People>,
     pub(super) live: Live,
-    /// What apps publish that nobody has registered. `None` if such apps are refused.
+    /// The apps that describe themselves at a URL and are not registered. `None` if such apps are refused.
     pub(super) published: Option<PublishedApps>,
-    /// What tries endpoints. `None` if the process has no webhook client.
+    /// The trials of endpoints. `None` if the process has no webhook client.
     pub(super) trials: Option<Trials>,
     /// Renders the API reference, in which people try requests out. `None` if it is not served.
     pub(super) reference: Option<ReferencePage>,

@@ -17,7 +17,7 @@ use super::context::Context;
 use super::forms::{KEY, VERSION};
 use super::page_response::{PageError, PageResponse};
 
-/// What a change gets from its form.
+/// The input of a change, as its form has it.
 pub(super) struct ChangeForm<I> {
     pub(super) tenant: TenantId,
     /// The version that the page showed. `None` if the form has none.
@@ -78,7 +78,7 @@ where
 ///
 /// # Errors
 ///
-/// What is wrong with it.
+/// The errors of the body: [`Error::InvalidJson`] and [`Error::Validation`].
 pub(super) fn parse(
     cx: &Context<'_>,
     operation: &'static dyn AnyOperation,

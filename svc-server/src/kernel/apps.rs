@@ -9,13 +9,13 @@ pub(crate) struct Apps {
     pub(crate) issuer: Issuer,
     /// The origin of the issuer.
     pub(crate) origin: Origin,
-    /// What tokens are for. A path that begins with another one comes before it.
+    /// The resources that tokens are for. A path that begins with another one comes before it.
     pub(crate) resources: Vec<Resource>,
     /// Whether apps may publish what they are, in place of being registered.
     pub(crate) takes_published: bool,
 }
 
-/// What tokens are for, below the issuer.
+/// A resource that tokens are for, below the issuer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Resource {
     pub(crate) path: &'static str,

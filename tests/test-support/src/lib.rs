@@ -1,4 +1,4 @@
-//! What the tests of all crates share.
+//! The set-up that the tests of all crates share.
 //!
 //! [`Fixture`] is an account with its records, [`TestServer`] an API over it, and [`postgres`] a PostgreSQL server. The rest is
 //! for tests with processes: databases, disks that fail, clients and endpoints.

@@ -12,7 +12,7 @@ use crate::dashboard::pages::new_secrets::{NewSecrets, STORED, SecretsPage, text
 use crate::dashboard::prelude::*;
 use crate::dashboard::trials::{self, TrialResult};
 
-/// What the form is about: a new endpoint, or one that is there.
+/// The subject of a form: a new endpoint, or one that is there.
 #[derive(Clone, Copy)]
 enum Subject<'e> {
     New,

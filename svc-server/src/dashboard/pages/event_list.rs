@@ -17,7 +17,7 @@ const MAX_RECORD_ID: usize = 1_000;
 /// The number of events that a search reads.
 pub(super) const SEARCHED: u32 = 1_000;
 
-/// What a list shows of an event.
+/// An event in a list.
 pub(super) struct ListedEvent {
     pub(super) id: EventId,
     pub(super) kind: EventKind,

@@ -146,9 +146,9 @@ pub(super) struct List<'a> {
     pub(super) filters: Markup,
     pub(super) is_filtered: bool,
     pub(super) icon: &'a str,
-    /// What a list says that has nothing without filters: the title, the text, and what to do first.
+    /// The title, the text and the first step that an empty list shows when no filter is set.
     pub(super) none: (&'a str, &'a str, Markup),
-    /// What it says if nothing meets the filters.
+    /// The text that it shows when nothing meets the filters.
     pub(super) nothing: &'a str,
     /// `None` if there are none.
     pub(super) rows: Option<Markup>,

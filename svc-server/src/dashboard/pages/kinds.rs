@@ -1,4 +1,4 @@
-//! What the pages know of each kind of record: a file for each kind.
+//! The columns, fields and operations of each kind of record on its pages: a file for each kind.
 
 mod bookings;
 mod contacts;
@@ -22,7 +22,7 @@ pub(crate) use self::quotes::QUOTES;
 /// All kinds, in the order of the navigation.
 pub(super) const ALL: [&Kind; 5] = [&CONTACTS, &INVOICES, &QUOTES, &BOOKINGS, &JOBS];
 
-/// What the pages of a kind of record show.
+/// A kind of record, as its pages show it.
 pub(crate) struct Kind {
     pub(super) records: RecordKind,
     /// The path of its list, which is its collection in the API.
@@ -31,7 +31,7 @@ pub(crate) struct Kind {
     /// One record, for sentences and for the audit log.
     pub(super) one: &'static str,
     pub(super) icon: &'static str,
-    /// What the search takes besides an id.
+    /// The label of the search field.
     pub(super) search: &'static str,
     /// The statuses by which its list is filtered. None for a list without this filter.
     pub(super) statuses: fn() -> Vec<&'static str>,

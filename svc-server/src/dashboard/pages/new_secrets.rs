@@ -1,5 +1,5 @@
-//! What is made with a secret, which a page shows once. A form that is sent twice makes it once: the second response shows the same
-//! secret, as it is the one that the person sees.
+//! Pages that show new secrets, once. A form that is sent twice creates one secret, and both responses show it: the person sees the
+//! second.
 
 use serde::{Deserialize, Serialize};
 use svc_core::values::Secret;
@@ -11,7 +11,7 @@ use crate::dashboard::prelude::*;
 #[derive(Default, Serialize, Deserialize)]
 pub(super) struct NewSecrets {
     pub(super) id: Uuid,
-    /// What names it to other programs, if that is no secret.
+    /// The identifier that other programs use, if it is no secret.
     #[serde(default)]
     pub(super) client_id: Option<String>,
     /// The secret: of a key, of an app, or of an endpoint.
@@ -51,7 +51,7 @@ impl SecretsPage<'_> {
     }
 }
 
-/// What a person says who has stored a secret.
+/// The text of the button that leaves the page.
 pub(super) const STORED: &str = "I have stored it";
 
 /// Returns the text of a secret for a page.
