@@ -7,8 +7,7 @@ use svc_core::platform::operations::{PAY_INVOICE, REFUND_INVOICE};
 use svc_core::prelude::*;
 use svc_core::resources::invoices::InvoiceStep;
 use svc_core::store::Repository;
-use svc_core::values::Amount;
-use svc_core::values::RecordKind;
+use svc_core::values::{Amount, RecordKind};
 use uuid::Uuid;
 
 use super::kinds::{BOOKINGS, INVOICES, JOBS, Kind, QUOTES};
