@@ -19,6 +19,9 @@ use crate::webhooks::events::{EventId, PAYMENT, RECORDS};
 /// The number of entries that one list reads at most to find those that a filter selects.
 pub const MAX_SEARCHED: u32 = 2_000;
 
+/// The number of entries that one operation makes at most: `invoice.paid`, `invoice.updated` and `payment.succeeded`.
+const MAX_ENTRIES: u32 = 3;
+
 /// What is done to an invoice by a refund.
 const REFUNDED: &str = "refunded";
 
@@ -136,18 +139,19 @@ impl Change {
             newer.entry.object_id == older.entry.object_id
                 && newer.changed_at().is_some_and(|at| older.changed_at() == Some(at))
         };
-        let of_payment =
-            self.payment.as_ref().is_some_and(|payment| payment.invoice_id.uuid() == older.entry.object_id);
+        // Nothing comes between a payment and the event of its invoice. Once merged, the change is that of the invoice.
+        let of_payment = self.entry.object_kind == PAYMENT
+            && self.payment.as_ref().is_some_and(|payment| payment.invoice_id.uuid() == older.entry.object_id);
         let fired_together = !self.events.is_empty()
             && !older.events.is_empty()
             && self.entry.actor == older.entry.actor
             && self.actions != ["resent"]
             && older.actions != ["resent"]
-            && (of_payment && self.actions.len() == 1 || same_record(self, older));
+            && (of_payment || same_record(self, older));
         if !fired_together {
             return false;
         }
-        if of_payment && self.entry.object_kind == PAYMENT {
+        if of_payment {
             // The invoice tells more than its payment.
             self.entry = older.entry.clone();
             self.actions.clear();
@@ -206,37 +210,51 @@ fn is_of_event(entry: &AuditEntry) -> bool {
     }
 }
 
-/// Returns the newest changes that a filter selects, about `limit`: changes of the same time stay on one page. It reads at most
-/// [`MAX_SEARCHED`] entries, and returns those that it found until then.
+/// Returns the newest `limit` changes that a filter selects, one for each operation. It reads at most [`MAX_SEARCHED`] entries, and
+/// returns the changes that it found until then.
 ///
 /// # Errors
 /// [`Error::Store`].
 pub async fn list(tx: &mut dyn Tx, tenant: TenantId, filter: &ChangeFilter, limit: u32) -> Result<Changes, Error> {
     let is_selective = filter.actor.is_some() || filter.object_kind.is_some();
-    let batch = if is_selective { limit.max(250) } else { limit };
+    let batch = if is_selective { limit.max(250) } else { limit + MAX_ENTRIES };
     let (mut found, mut next, mut searched) = (Vec::new(), filter.until, 0);
-    loop {
+    let last_read = loop {
         let until = next.unwrap_or(Timestamp::MAX);
         let (mut entries, has_more) = entries(tx, tenant, filter, until, batch + 1).await?;
         let last = entries.last().filter(|_| has_more).map(|last| last.at);
         next = cut(&mut entries, batch as usize).or(last);
         searched += u32::try_from(entries.len()).unwrap_or(batch);
+        let last_read = entries.last().map(|last| last.id);
         found.extend(entries.into_iter().filter(|entry| filter.matches(entry)));
         let size = |entry: &AuditEntry| entry.after.as_ref().map_or(0, |after| after.as_str().len());
         let is_full = found.len() >= limit as usize || found.iter().map(size).sum::<usize>() >= MAX_EVENT_BYTES;
         if next.is_none() || is_full || searched >= MAX_SEARCHED {
-            break;
+            break last_read;
         }
-    }
+    };
     let is_cut = found.len() < limit as usize && next.is_some() && searched >= MAX_SEARCHED;
-    next = cut(&mut found, limit as usize).or(next);
-    let mut data: Vec<Change> = Vec::with_capacity(found.len());
+    // Where the entries end, the operation of the last ones may go on.
+    let is_last_partial = next.is_some() && found.last().map(|last| last.id) == last_read;
+    let mut data: Vec<(Change, Timestamp)> = Vec::with_capacity(found.len());
     for entry in found {
+        let at = entry.at;
         let mut change = Change::new(entry);
-        if !data.last_mut().is_some_and(|newer| newer.merge(&mut change)) {
-            data.push(change);
+        if let Some((newer, begin)) = data.last_mut()
+            && newer.merge(&mut change)
+        {
+            *begin = at;
+        } else {
+            data.push((change, at));
         }
     }
+    let whole = if is_last_partial { data.len().saturating_sub(1).max(1) } else { data.len() };
+    let shown = whole.min(limit as usize);
+    if shown < data.len() {
+        data.truncate(shown);
+        next = data.last().map(|(_, begin)| *begin);
+    }
+    let mut data: Vec<Change> = data.into_iter().map(|(change, _)| change).collect();
     for change in &mut data {
         change.find_before(tx, tenant).await?;
     }

@@ -18,14 +18,16 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::accounts::tenants;
 use crate::error::{Error, StoreError, Violations};
 use crate::input::{Input, Record};
 use crate::lookup::{self, IdPart};
 use crate::pages::{ListQuery, MAX_LIMIT, Order};
 use crate::resources::BusinessRecord;
+use crate::resources::contacts::Contact;
 pub use crate::store::IndexedText;
-use crate::store::{Store, Tx};
-use crate::values::{RecordKind, TenantId, Text, Timestamp, parse_uuid};
+use crate::store::{Repository, Store, Tx};
+use crate::values::{RecordKind, TenantId, Text, TimeZone, Timestamp, parse_uuid};
 use crate::with_resource;
 
 use self::folded::{digits, folded, is_unspaced, parts, seen, short_words, single_numbers};
@@ -56,7 +58,8 @@ pub struct Hit {
     pub id: Uuid,
     /// What people call it: a name or a number.
     pub title: String,
-    /// What distinguishes it from others with this title.
+    /// What distinguishes it from others with this title: its status, its amount or its time in the account's time zone, and its
+    /// contact.
     pub detail: String,
 }
 
@@ -89,7 +92,7 @@ pub struct FindText {
 pub const TITLE: char = '\u{1}';
 
 fn indexed<R: BusinessRecord>(record: &R) -> IndexedText {
-    let title = folded(&record.describe().0);
+    let title = folded(&record.title());
     let others = record.searched().into_iter().flatten().map(folded).chain(record.other_name().as_deref().map(folded));
     let mut lines = vec![title];
     for other in others {
@@ -225,23 +228,33 @@ async fn beside(store: &dyn Store, tenant: TenantId) -> Vec<TenantId> {
 /// [`Error::Store`].
 pub async fn find(tx: &mut dyn Tx, tenant: TenantId, input: &FindText) -> Result<SearchResults, Error> {
     let (ids, is_complete) = with_text(tx, tenant, &input.text, None, 2 * MAX_HITS as u32).await?;
+    let zone = tenants::get(tx, tenant).await?.time_zone;
     let mut data = Vec::new();
     for (kind, id) in ids {
         if data.len() == MAX_HITS {
             break;
         }
-        data.extend(with_resource!(kind, R => hit::<R>(tx, tenant, id).await?));
+        data.extend(with_resource!(kind, R => hit::<R>(tx, tenant, &zone, id).await?));
     }
     let note = (data.is_empty() && finds_whole_words_alone(input.text.as_str())).then(|| NO_WHOLE_WORD.to_owned());
     Ok(SearchResults { data, is_complete, note })
 }
 
-async fn hit<R: BusinessRecord>(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<Option<Hit>, Error> {
+async fn hit<R: BusinessRecord>(
+    tx: &mut dyn Tx,
+    tenant: TenantId,
+    zone: &TimeZone,
+    id: Uuid,
+) -> Result<Option<Hit>, Error> {
     let record = R::repository(tx).get(tenant, id.into()).await?.filter(|record| record.deleted_at().is_none());
-    Ok(record.map(|record| {
-        let (title, others) = record.describe();
-        Hit { kind: R::KIND, id, title, detail: others.join(" · ") }
-    }))
+    let Some(record) = record else { return Ok(None) };
+    let mut details = record.details(zone);
+    let contact = match record.contact() {
+        Some(id) => Repository::<Contact>::get(tx, tenant, id.into()).await?.map(|contact| contact.display_name()),
+        None => None,
+    };
+    details.extend(contact.filter(|name| !details.contains(name)));
+    Ok(Some(Hit { kind: R::KIND, id, title: record.title(), detail: details.join(" · ") }))
 }
 
 /// Returns the records that have a text, of one kind or of all: those that it names as a whole, then those that changed last. At

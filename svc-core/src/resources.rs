@@ -29,7 +29,7 @@ use crate::error::{Error, Issue};
 use crate::input::{Fields, Input, ToBody};
 use crate::operation::{Operation, Outside, Profile, Target};
 use crate::store::{Repository, Tx};
-use crate::values::{Amount, EventKind, Id, RecordKind, TenantId, Text, Timestamp};
+use crate::values::{Amount, EventKind, Id, RecordKind, TenantId, Text, TimeZone, Timestamp};
 
 /// A record with a collection of its own. `#[derive(Resource)]` implements it.
 pub trait Resource: Serialize + JsonSchema + Clone + PartialEq + Send + Sync + 'static {
@@ -121,8 +121,12 @@ pub trait BusinessRecord: Resource + Input + DeserializeOwned {
         None
     }
 
-    /// Returns what people call the record, and what tells it from others.
-    fn describe(&self) -> (String, Vec<String>);
+    /// Returns what people call the record.
+    fn title(&self) -> String;
+
+    /// Returns what tells the record from others with this title, with times in the time zone of the account. The contact that
+    /// it belongs to is not among it.
+    fn details(&self, zone: &TimeZone) -> Vec<String>;
 
     /// Returns the fields that a search reads.
     fn searched(&self) -> Vec<Option<&str>>;

@@ -4,6 +4,7 @@
 
 mod bodies;
 mod bookings;
+mod changes;
 mod clock_ahead;
 mod contacts;
 mod custom_kinds;

@@ -47,17 +47,18 @@ pub struct DashboardLinkCreate {
     tenant_id: Option<TenantId>,
     role: Role,
     identity: Option<String>,
+    lifetime: Duration,
 }
 
 impl DashboardLinkCreate {
     /// Returns the settings of a link that signs a person in to a tenant.
     pub fn to(tenant: TenantId, role: Role) -> Self {
-        Self { tenant_id: Some(tenant), role, identity: None }
+        Self { tenant_id: Some(tenant), role, identity: None, lifetime: LINK_LIFETIME }
     }
 
     /// Returns the settings of a link that signs an operator in, who sees all tenants.
     pub fn for_operator() -> Self {
-        Self { tenant_id: None, role: Role::Owner, identity: None }
+        Self { tenant_id: None, role: Role::Owner, identity: None, lifetime: LINK_LIFETIME }
     }
 
     /// Sets the name under which the audit log records what the person does, such as a mail address. At most 200
@@ -65,6 +66,13 @@ impl DashboardLinkCreate {
     #[must_use]
     pub fn identity(mut self, identity: &str) -> Self {
         self.identity = Some(identity.chars().filter(|c| !c.is_control()).take(MAX_IDENTITY).collect());
+        self
+    }
+
+    /// Sets how long the link signs in, in place of [`LINK_LIFETIME`].
+    #[must_use]
+    pub fn valid_for(mut self, lifetime: Duration) -> Self {
+        self.lifetime = lifetime;
         self
     }
 }
@@ -91,7 +99,7 @@ impl NewDashboardLink {
 ///
 /// Returns [`Error::NotFound`] when the tenant does not exist.
 pub async fn create(tx: &mut dyn Tx, input: DashboardLinkCreate) -> Result<NewDashboardLink, Error> {
-    let DashboardLinkCreate { tenant_id, role, identity } = input;
+    let DashboardLinkCreate { tenant_id, role, identity, lifetime } = input;
     if let Some(tenant) = tenant_id {
         tenants::get(tx, tenant).await?;
     }
@@ -103,7 +111,7 @@ pub async fn create(tx: &mut dyn Tx, input: DashboardLinkCreate) -> Result<NewDa
         role,
         identity: identity.filter(|name| !name.is_empty()).unwrap_or_else(|| format!("{kind}@link")),
         created_at: now,
-        expires_at: now.checked_add(LINK_LIFETIME).unwrap_or(now),
+        expires_at: now.checked_add(lifetime).unwrap_or(now),
     };
     let token = new_token(tx.env());
     tx.insert_dashboard_link(&link, &sha256(token.reveal().as_bytes())).await?;

@@ -18,7 +18,7 @@ use crate::resources::starts::HasStart;
 use crate::resources::{BusinessRecord, Create, Filter, NewRecord, Resource, Update, text};
 use crate::store::{RecordsByStart, RecordsOfContact, Tx};
 use crate::values::EventKind;
-use crate::values::{Id, Note, Patch, RecordKind, Text, TextEnum, Timestamp};
+use crate::values::{Id, Note, Patch, RecordKind, Text, TextEnum, TimeZone, Timestamp};
 
 /// The id of a booking.
 pub type BookingId = Id<Booking>;
@@ -94,9 +94,12 @@ impl BusinessRecord for Booking {
         self.contact_id.map(Into::into)
     }
 
-    fn describe(&self) -> (String, Vec<String>) {
-        let name = text(&self.service_name).unwrap_or("Booking").to_owned();
-        (name, vec![self.status.to_string(), self.start_time.to_string()])
+    fn title(&self) -> String {
+        text(&self.service_name).unwrap_or("Booking").to_owned()
+    }
+
+    fn details(&self, zone: &TimeZone) -> Vec<String> {
+        vec![self.status.to_string(), zone.minute_at(self.start_time)]
     }
 
     fn searched(&self) -> Vec<Option<&str>> {

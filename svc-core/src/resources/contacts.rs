@@ -15,7 +15,7 @@ use crate::pages::{CursorScope, ListParams, ListQuery, Order, Page};
 use crate::resources::{BusinessRecord, Create, Delete, Filter, NewRecord, Resource, Update, crud, text};
 use crate::store::{RecordsOfContact, Repository, Tx};
 use crate::values::EventKind;
-use crate::values::{Email, Id, Patch, RecordKind, TenantId, Text, TextEnum, Timestamp};
+use crate::values::{Email, Id, Patch, RecordKind, TenantId, Text, TextEnum, TimeZone, Timestamp};
 
 /// The id of a contact.
 pub type ContactId = Id<Contact>;
@@ -102,11 +102,14 @@ impl BusinessRecord for Contact {
         Some(ContactFilter { email: Some(email), ..ContactFilter::none() })
     }
 
-    fn describe(&self) -> (String, Vec<String>) {
+    fn title(&self) -> String {
+        self.display_name()
+    }
+
+    fn details(&self, _: &TimeZone) -> Vec<String> {
         let name = self.display_name();
         let others = [self.email.as_ref().map(Email::as_str), text(&self.company_name), text(&self.city)];
-        let others = others.into_iter().flatten().filter(|other| *other != name).map(str::to_owned).collect();
-        (name, others)
+        others.into_iter().flatten().filter(|other| *other != name).map(str::to_owned).collect()
     }
 
     fn searched(&self) -> Vec<Option<&str>> {

@@ -22,7 +22,9 @@ use crate::resources::contacts::{self, ContactId, OfContact};
 use crate::resources::{BusinessRecord, Filter, Resource, crud, set_scale};
 use crate::store::{RecordsOfContact, Repository, Tx};
 use crate::values::EventKind;
-use crate::values::{Amount, Currency, Date, Decimal, Id, Patch, RecordKind, TenantId, Text, TextEnum, Timestamp};
+use crate::values::{
+    Amount, Currency, Date, Decimal, Id, Patch, RecordKind, TenantId, Text, TextEnum, TimeZone, Timestamp,
+};
 use crate::webhooks::events;
 
 pub use self::changes::{refund, update};
@@ -129,8 +131,12 @@ impl BusinessRecord for Invoice {
         Some(InvoiceFilter { number: Some(number), ..InvoiceFilter::none() })
     }
 
-    fn describe(&self) -> (String, Vec<String>) {
-        (self.invoice_number.clone(), vec![self.status.to_string(), self.total.in_currency(self.currency)])
+    fn title(&self) -> String {
+        self.invoice_number.clone()
+    }
+
+    fn details(&self, _: &TimeZone) -> Vec<String> {
+        vec![self.status.to_string(), self.total.in_currency(self.currency)]
     }
 
     fn searched(&self) -> Vec<Option<&str>> {

@@ -17,7 +17,7 @@ use crate::resources::starts::HasStart;
 use crate::resources::{BusinessRecord, Create, Filter, NewRecord, Resource, Update, set_scale, text};
 use crate::store::{RecordsByStart, RecordsOfContact, Tx};
 use crate::values::EventKind;
-use crate::values::{Amount, Decimal, Email, Id, JOB_SCALE, Patch, RecordKind, Text, TextEnum, Timestamp};
+use crate::values::{Amount, Decimal, Email, Id, JOB_SCALE, Patch, RecordKind, Text, TextEnum, TimeZone, Timestamp};
 
 /// The id of a job.
 pub type JobId = Id<Job>;
@@ -146,9 +146,13 @@ impl BusinessRecord for Job {
         Some(JobFilter { job_number: Some(number), ..JobFilter::none() })
     }
 
-    fn describe(&self) -> (String, Vec<String>) {
-        let others = [Some(self.title.as_str()), self.customer_name.as_deref(), text(&self.site_suburb)];
-        (self.job_number.clone(), others.into_iter().flatten().map(str::to_owned).collect())
+    fn title(&self) -> String {
+        self.job_number.clone()
+    }
+
+    fn details(&self, _: &TimeZone) -> Vec<String> {
+        let details = [Some(self.title.as_str()), self.customer_name.as_deref(), text(&self.site_suburb)];
+        details.into_iter().flatten().map(str::to_owned).collect()
     }
 
     fn searched(&self) -> Vec<Option<&str>> {

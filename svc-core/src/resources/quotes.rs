@@ -16,7 +16,7 @@ use crate::resources::{BusinessRecord, Create, Filter, NewRecord, Resource, Upda
 use crate::store::{RecordsOfContact, Tx};
 use crate::values::EventKind;
 use crate::values::{
-    Amount, Currency, Date, DateOrTime, Decimal, Id, Patch, RecordKind, TenantId, TextEnum, Timestamp,
+    Amount, Currency, Date, DateOrTime, Decimal, Id, Patch, RecordKind, TenantId, TextEnum, TimeZone, Timestamp,
 };
 
 /// The id of a quote.
@@ -106,8 +106,12 @@ impl BusinessRecord for Quote {
         Some((NumberKind::Quote, "quote_number", &self.quote_number))
     }
 
-    fn describe(&self) -> (String, Vec<String>) {
-        (self.quote_number.clone(), vec![self.status.to_string(), self.total.in_currency(self.currency)])
+    fn title(&self) -> String {
+        self.quote_number.clone()
+    }
+
+    fn details(&self, _: &TimeZone) -> Vec<String> {
+        vec![self.status.to_string(), self.total.in_currency(self.currency)]
     }
 
     fn searched(&self) -> Vec<Option<&str>> {

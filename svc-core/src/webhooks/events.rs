@@ -23,7 +23,7 @@ use crate::webhooks::subscriptions::SubscriptionId;
 /// What the kinds of events about records of the service begin with.
 pub(crate) const RECORDS: [&str; 6] = ["contact", "invoice", "quote", "booking", "job", PAYMENT];
 /// What the kinds of events about payments begin with.
-pub(crate) const PAYMENT: &str = "payment";
+pub const PAYMENT: &str = "payment";
 
 /// The size of the largest data of an event, in bytes.
 pub const MAX_DATA: usize = 1024 * 1024;

@@ -108,27 +108,31 @@ pub(super) fn empty(symbol: &str, title: &str, text: &str, action: Markup) -> Ma
 
 /// Returns a table. `rows` are its `tr` elements. A narrow screen shows each row as a card.
 pub(super) fn table(caption: &str, headings: &[&str], rows: Markup) -> Markup {
+    let (rows, numeric) = labelled(&rows.into_string(), headings);
     html! {
         div.table tabindex="0" role="region" aria-label=(caption) {
             table {
                 caption.hidden { (caption) }
                 thead {
                     tr {
-                        @for heading in headings {
-                            th scope="col" { @if heading.is_empty() { span.hidden { "Actions" } } @else { (heading) } }
+                        @for (heading, is_numeric) in headings.iter().zip(numeric) {
+                            th.number[is_numeric] scope="col" {
+                                @if heading.is_empty() { span.hidden { "Actions" } } @else { (heading) }
+                            }
                         }
                     }
                 }
-                tbody { (PreEscaped(labelled(&rows.into_string(), headings))) }
+                tbody { (PreEscaped(rows)) }
             }
         }
     }
 }
 
-/// Gives each cell of rows the heading of its column, which a card shows beside its value. In texts and attributes that maud
-/// has escaped, `<` and `>` cannot be.
-fn labelled(rows: &str, headings: &[&str]) -> String {
+/// Gives each cell of rows the heading of its column, which a card shows beside its value. Also returns which columns have
+/// numbers, whose headings are aligned as they are. In texts and attributes that maud has escaped, `<` and `>` cannot be.
+fn labelled(rows: &str, headings: &[&str]) -> (String, Vec<bool>) {
     let (mut html, mut column) = (String::with_capacity(rows.len() * 2), 0);
+    let mut numeric = vec![false; headings.len()];
     for (at, tag) in rows.split('<').enumerate() {
         if at > 0 {
             html.push('<');
@@ -137,6 +141,11 @@ fn labelled(rows: &str, headings: &[&str]) -> String {
         match (name, tag.split_once('>')) {
             ("td" | "th", Some((opening, rest))) => {
                 let heading = headings.get(column).copied().filter(|heading| !heading.is_empty() && name == "td");
+                if opening.contains("class=\"number\"")
+                    && let Some(is_numeric) = numeric.get_mut(column)
+                {
+                    *is_numeric = true;
+                }
                 column += 1;
                 html.push_str(opening);
                 if let Some(heading) = heading {
@@ -151,7 +160,7 @@ fn labelled(rows: &str, headings: &[&str]) -> String {
             }
         }
     }
-    html
+    (html, numeric)
 }
 
 /// Returns names with their values.
@@ -284,6 +293,7 @@ pub(super) fn icon(name: &str) -> Markup {
             r#"<circle cx="8" cy="8" r="5.500"/><path d="M8 2.500v11A5.500 5.500 0 0 0 8 2.500z" fill="currentColor"/>"#
         }
         "leave" => r#"<path d="M6 2H2.500v12H6M10.500 4.500 14 8l-3.500 3.500M14 8H6"/>"#,
+        "menu" => r#"<path d="M2 4h12M2 8h12M2 12h12"/>"#,
         "find" => r#"<circle cx="7" cy="7" r="4.500"/><path d="m10.500 10.500 3.500 3.500"/>"#,
         "not" => r#"<path d="m4 4 8 8M12 4l-8 8"/>"#,
         "done" => r#"<path d="m3 8.500 3.200 3.200L13 4.800"/>"#,
@@ -304,12 +314,17 @@ mod tests {
     fn cells_have_the_heading_of_their_column() {
         let rows = html! {
             tr { th scope="row" { "<td>" } td.end title="a>b" { b { "1" } } td { } td { "x" } }
-            tr { th { "b" } td { "2" } }
+            tr { th { "b" } td.number { "2" } }
         };
         assert_eq!(
             labelled(&rows.into_string(), &["Name", "\"A\" & b", ""]),
-            "<tr><th scope=\"row\">&lt;td&gt;</th><td class=\"end\" title=\"a&gt;b\" data-label=\"&quot;A&quot; &amp; b\"><b>1</b></td>\
-             <td></td><td>x</td></tr><tr><th>b</th><td data-label=\"&quot;A&quot; &amp; b\">2</td></tr>"
+            (
+                "<tr><th scope=\"row\">&lt;td&gt;</th><td class=\"end\" title=\"a&gt;b\" data-label=\"&quot;A&quot; &amp; \
+                 b\"><b>1</b></td><td></td><td>x</td></tr><tr><th>b</th><td class=\"number\" data-label=\"&quot;A&quot; &amp; \
+                 b\">2</td></tr>"
+                    .to_owned(),
+                vec![false, true, false]
+            )
         );
     }
 

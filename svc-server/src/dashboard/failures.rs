@@ -99,7 +99,8 @@ fn status(status: i32) -> String {
             )
         }
         502..=504 => format!(
-            "A proxy in front of your program responded {status}, since the program itself did not. Check that it runs."
+            "Your server responded {status}. A proxy does so when the program behind it does not run or does not respond, and a \
+             program that is overloaded may as well. The response below says which; check that your program runs."
         ),
         500..=599 => format!("Your program failed with {status}. Look for the error in its log at this time."),
         _ => format!("Your server responded {status}. Only statuses from 200 to 299 count as received."),

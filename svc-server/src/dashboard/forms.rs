@@ -1,6 +1,7 @@
 //! The parts of forms.
 
 use std::fmt::Display;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use maud::{Markup, html};
@@ -61,12 +62,13 @@ pub(super) struct EditForm<'a> {
     pub(super) others: Markup,
 }
 
-/// Returns a form that shows these values.
-pub(super) fn edit_form(cx: &Context<'_>, values: &Form, form: EditForm<'_>) -> Markup {
+/// Returns a form in this state. The server checks it, which finds all that is wrong at once.
+pub(super) fn edit_form(cx: &Context<'_>, state: &FormState<'_>, form: EditForm<'_>) -> Markup {
     html! {
-        form.card.fields method="post" action=(cx.url(form.path)) {
+        form.card.fields method="post" action=(cx.url(form.path)) novalidate {
             (form.top)
-            (hidden(cx, values, form.version))
+            (state.legend())
+            (hidden(cx, state.values, form.version))
             (form.fields)
             div.actions {
                 button.primary type="submit" { (form.action) }
@@ -174,6 +176,25 @@ impl Errors {
 pub(super) struct FormState<'a> {
     pub(super) values: &'a Form,
     pub(super) errors: &'a Errors,
+    /// The names of the fields that must not be empty.
+    required: Vec<&'static str>,
+    /// Whether a field with an error was rendered: the first one has the focus.
+    has_focus: AtomicBool,
+}
+
+/// What ties the control of a field to its label, its description and its error.
+struct ControlAttributes<'a> {
+    id: &'a str,
+    /// The id of the description.
+    about: &'a str,
+    invalid: Option<&'static str>,
+    required: Option<&'static str>,
+    has_focus: bool,
+}
+
+/// Returns the mark of a required field. A screen reader is told by the control.
+fn mark() -> Markup {
+    html! { span.required aria-hidden="true" { " *" } }
 }
 
 /// The errors of a form that is shown for the first time.
@@ -182,24 +203,41 @@ static NO_ERRORS: Errors = Errors(Vec::new());
 impl<'a> FormState<'a> {
     /// Returns the state of a form that shows these values for the first time.
     pub(super) fn new(values: &'a Form) -> Self {
-        Self { values, errors: &NO_ERRORS }
+        Self::refused(values, &NO_ERRORS)
     }
 
-    /// Returns a field with its label, a hint and its error. `control` gets the attributes that tie it to them: its id, the
-    /// id of its description, and whether it is invalid.
-    fn field(
-        &self,
-        name: &str,
-        label: &str,
-        hint: &str,
-        control: impl Fn(&str, &str, Option<&'static str>) -> Markup,
-    ) -> Markup {
-        let error = self.errors.of(name);
+    /// Returns the state of a form that was sent with these values and refused.
+    pub(super) fn refused(values: &'a Form, errors: &'a Errors) -> Self {
+        Self { values, errors, required: Vec::new(), has_focus: AtomicBool::new(false) }
+    }
+
+    /// Marks these fields as required.
+    pub(super) fn requiring(self, fields: impl IntoIterator<Item = &'static str>) -> Self {
+        Self { required: fields.into_iter().collect(), ..self }
+    }
+
+    /// Says what the mark of required fields means. Nothing where there are none.
+    fn legend(&self) -> Markup {
+        html! {
+            @if !self.required.is_empty() { p.hint { "Fields with " (mark()) " are required." } }
+        }
+    }
+
+    /// Returns a field with its label, a hint and its error. `control` gets the attributes that tie it to them.
+    fn field(&self, name: &str, label: &str, hint: &str, control: impl Fn(&ControlAttributes<'_>) -> Markup) -> Markup {
+        let (error, is_required) = (self.errors.of(name), self.required.contains(&name));
         let (id, about) = (format!("field-{name}"), format!("about-{name}"));
+        let attributes = ControlAttributes {
+            id: &id,
+            about: &about,
+            invalid: error.map(|_| "true"),
+            required: is_required.then_some("true"),
+            has_focus: error.is_some() && !self.has_focus.swap(true, Ordering::Relaxed),
+        };
         html! {
             div.field {
-                label for=(id) { (label) }
-                (control(&id, &about, error.map(|_| "true")))
+                label for=(id) { (label) @if is_required { (mark()) } }
+                (control(&attributes))
                 div id=(about) {
                     @if let Some(error) = error {
                         p.error { (error) }
@@ -219,19 +257,21 @@ impl<'a> FormState<'a> {
 
     /// Returns a field for a value of a type that browsers know, such as `date`.
     pub(super) fn typed(&self, kind: &str, name: &str, label: &str, hint: &str) -> Markup {
-        self.field(name, label, hint, |id, about, invalid| {
+        self.field(name, label, hint, |control| {
             html! {
-                input id=(id) name=(name) type=(kind) value=(self.values.text(name)) autocomplete="off"
-                    aria-describedby=(about) aria-invalid=[invalid];
+                input id=(control.id) name=(name) type=(kind) value=(self.values.text(name)) autocomplete="off"
+                    aria-describedby=(control.about) aria-invalid=[control.invalid] aria-required=[control.required]
+                    autofocus[control.has_focus];
             }
         })
     }
 
     /// Returns a field for several lines of text.
     pub(super) fn lines(&self, name: &str, label: &str, hint: &str) -> Markup {
-        self.field(name, label, hint, |id, about, invalid| {
+        self.field(name, label, hint, |control| {
             html! {
-                textarea id=(id) name=(name) rows="5" aria-describedby=(about) aria-invalid=[invalid] {
+                textarea id=(control.id) name=(name) rows="5" aria-describedby=(control.about) aria-invalid=[control.invalid]
+                    aria-required=[control.required] autofocus[control.has_focus] {
                     // Browsers drop the first line break.
                     "\n" (self.values.all(name).next().unwrap_or_default())
                 }
@@ -242,9 +282,10 @@ impl<'a> FormState<'a> {
     /// Returns a field with one of a few values.
     pub(super) fn choice(&self, name: &str, label: &str, hint: &str, options: &[(&str, &str)]) -> Markup {
         let chosen = self.values.text(name);
-        self.field(name, label, hint, |id, about, invalid| {
+        self.field(name, label, hint, |control| {
             html! {
-                select id=(id) name=(name) aria-describedby=(about) aria-invalid=[invalid] {
+                select id=(control.id) name=(name) aria-describedby=(control.about) aria-invalid=[control.invalid]
+                    aria-required=[control.required] autofocus[control.has_focus] {
                     @for (value, text) in options {
                         option value=(value) selected[*value == chosen] { (text) }
                     }

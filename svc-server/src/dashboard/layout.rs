@@ -70,6 +70,7 @@ const NOTICES: &[(&str, &str)] = &[
     ("invoice-paid", "The payment was recorded."),
     ("invoice-refunded", "The refund was recorded."),
     ("invoice-voided", "The invoice was voided."),
+    ("quote-sent", "The quote is marked as sent."),
     ("quote-accepted", "The quote is accepted."),
     ("quote-declined", "The quote is declined."),
     ("member-added", "The member was added and can sign in now."),
@@ -107,7 +108,7 @@ fn frame(cx: &Context<'_>, tenant: Option<&Tenant>, title: &str, content: &Marku
                     span.account title=(owner) { (owner) }
                 }
                 // A narrow screen shows the pages when it is ticked.
-                label.menu { input type="checkbox"; " Menu" }
+                label.menu { input.hidden type="checkbox"; (icon("menu")) "Menu" }
                 @if cx.session.account().is_some() {
                     form.find role="search" aria-label="All records" action=(cx.url("/find")) {
                         input type="search" name="q" value=(searched(cx)) placeholder="Search" aria-label="Search all records"

@@ -11,6 +11,7 @@ use svc_core::platform::operations::{
     SEND_INVOICE, VOID_INVOICE,
 };
 use svc_core::resources::contacts::Contact;
+use svc_core::resources::quotes::Quote;
 use svc_core::store::CallBoxed;
 use svc_core::values::Email;
 use svc_core::webhooks::subscriptions::WebhookSubscription;
@@ -267,6 +268,10 @@ fn record_pages() -> Vec<Page> {
         post("/invoices/{id}/pay", account(Developer, record_actions::pay)),
         post("/invoices/{id}/refund", account(Developer, record_actions::refund)),
         post("/invoices/{id}/void", Change(Developer, &VOID_INVOICE, "", "/invoices/{id}?notice=invoice-voided")),
+        post(
+            "/quotes/{id}/send",
+            Change(Developer, &Records::<Quote>::UPDATE, r#"{"status":"sent"}"#, "/quotes/{id}?notice=quote-sent"),
+        ),
         post("/quotes/{id}/accept", Change(Developer, &ACCEPT_QUOTE, "", "/quotes/{id}?notice=quote-accepted")),
         post("/quotes/{id}/decline", Change(Developer, &DECLINE_QUOTE, "", "/quotes/{id}?notice=quote-declined")),
     ]

@@ -11,6 +11,7 @@ use std::fmt;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 use svc_core::accounts::dashboard_links::{self, DashboardLinkCreate};
@@ -28,6 +29,10 @@ use self::samples::Samples;
 
 /// The number of tenants among which the one of the sample data is looked for.
 const MAX_TENANTS: u32 = 1_000;
+/// The name of the key in the guide.
+const KEY: &str = "Demo";
+/// How long the link in the guide signs in.
+const LINK_LIFETIME: Duration = Duration::from_secs(12 * 60 * 60);
 /// The number of deliveries that are printed.
 const SHOWN_DELIVERIES: u32 = 10;
 
@@ -137,10 +142,15 @@ pub async fn guide(store: &dyn Store, url: &str, database_url: &str) -> Result<G
     let samples = Arc::new(Samples::read(store.env().now())?);
     let created = store.write("demo.guide", samples, async |tx, samples| {
         let tenant = tenant(tx, samples).await?.ok_or(Error::NotFound)?;
-        // The text of an earlier key is not stored, so each start needs its own.
-        let input = KeyCreate { name: Some("Demo".to_owned()), write: true, expires_in: None, signed: false };
+        // The text of an earlier key is not stored, so each start needs its own, which takes the place of the one before.
+        let earlier = tx.api_keys(tenant.id).await?;
+        for key in earlier.iter().filter(|key| key.name.as_deref() == Some(KEY) && key.revoked_at.is_none()) {
+            keys::revoke(tx, key.id).await?;
+        }
+        let input = KeyCreate { name: Some(KEY.to_owned()), write: true, expires_in: None, signed: false };
         let key = keys::create(tx, tenant.id, input).await?;
-        let link = dashboard_links::create(tx, DashboardLinkCreate::to(tenant.id, Role::Owner)).await?;
+        let link = DashboardLinkCreate::to(tenant.id, Role::Owner).valid_for(LINK_LIFETIME);
+        let link = dashboard_links::create(tx, link).await?;
         Ok((tenant, key.text.reveal().to_owned(), link))
     });
     let (tenant, key, link) = created.await?;

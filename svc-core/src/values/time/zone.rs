@@ -1,6 +1,7 @@
 //! Time zones, and what clocks in them show.
 
 use std::fmt;
+use std::ops::Range;
 
 use jiff::civil;
 use jiff::tz::{AmbiguousOffset, Offset};
@@ -45,6 +46,22 @@ impl TimeZone {
         let shown = local.strftime("%Y-%m-%d %H:%M:%S");
         let is_twice = matches!(self.0.to_ambiguous_timestamp(local).offset(), AmbiguousOffset::Fold { .. });
         if is_twice { format!("{shown} {}", offset_text(offset)) } else { shown.to_string() }
+    }
+
+    /// Returns the date and the time of day at this time in this zone without its seconds, such as `2026-03-14 15:09`. A time that
+    /// clocks show twice has its offset as well.
+    ///
+    /// ```
+    /// use svc_core::values::{TimeZone, Timestamp};
+    /// let sydney = TimeZone::parse("Australia/Sydney").unwrap();
+    /// assert_eq!(sydney.minute_at(Timestamp::parse("2026-03-14T15:09:26Z").unwrap()), "2026-03-15 02:09");
+    /// assert_eq!(sydney.minute_at(Timestamp::parse("2026-04-04T16:30:00Z").unwrap()), "2026-04-05 02:30 +10:00");
+    /// ```
+    pub fn minute_at(&self, instant: Timestamp) -> String {
+        const SECONDS: Range<usize> = "2026-03-14 15:09".len().."2026-03-14 15:09:26".len();
+        let mut shown = self.date_and_time_at(instant);
+        shown.replace_range(SECONDS, "");
+        shown
     }
 
     /// Returns when clocks in this zone show this date and time of day, such as `2026-03-15T02:09`: the form of a browser's

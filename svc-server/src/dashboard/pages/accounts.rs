@@ -116,7 +116,7 @@ fn detail(cx: &Context<'_>, tenant: &Tenant, limits: &FormState<'_>) -> PageResp
     let content = html! {
         (heading(&tenant.name, "", actions))
         (section("Account", facts(&known)))
-        (edit_form(cx, limits.values, EditForm { path: &path("limits"), top: html! {
+        (edit_form(cx, limits, EditForm { path: &path("limits"), top: html! {
             h2 { "Limits" }
             p.hint { "An empty field means the limit of the server. Rates are requests of one key per minute." }
             (problem(cx, &path("limits")))
@@ -155,7 +155,7 @@ pub(crate) async fn set_limits(cx: &Context<'_>) -> Result<PageResponse, PageErr
         errors.take("max_webhooks", parse_max_webhooks(given).map_err(|issue| format!("The number {issue}.")))
     });
     if !errors.is_empty() {
-        let state = FormState { values: &cx.form, errors: &errors };
+        let state = FormState::refused(&cx.form, &errors);
         return Ok(detail(cx, &tenant, &state).status(StatusCode::UNPROCESSABLE_ENTITY));
     }
     let change = AccountUpdate {

@@ -271,7 +271,7 @@ async fn of_record(
     filter: &DeliveryFilter,
 ) -> Result<Vec<Delivery>, PageError> {
     let events = super::event_list::newest(cx, tenant, filter.since, |event| {
-        event.record == record && filter.kind.is_none_or(|kind| event.kind == kind)
+        event.record.id == record && filter.kind.is_none_or(|kind| event.kind == kind)
     });
     let mut found = Vec::new();
     for event in events.await?.iter().take(PAGE as usize) {

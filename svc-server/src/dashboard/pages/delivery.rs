@@ -8,6 +8,7 @@ use svc_core::webhooks::subscriptions::{WebhookSubscription, WebhookUpdate};
 
 use super::attempt_request::AttemptRequest;
 use super::deliveries::outcome;
+use super::event_list::EventRecord;
 use super::{attempts, event_list, filters};
 use crate::dashboard::json;
 use crate::dashboard::prelude::*;
@@ -63,6 +64,7 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
                     None => { span.soft { "deleted" } }
                 }
             }),
+            ("Record", EventRecord::of(&event).link(cx)),
             ("Event", html! { a href=(cx.url(&format!("/events/{}", event.id))) { code { (event.id) } } }),
             ("Request", cause),
             ("Happened", exact_time(zone, delivery.created_at)),

@@ -161,7 +161,7 @@ fn form(cx: &Context<'_>, tenant: &Tenant, app: Option<&App>, state: &FormState<
     };
     let content = html! {
         (heading(title, "", html! {}))
-        (edit_form(cx, state.values, EditForm { path: &path, top: html! {}, version: &version, fields: html! {
+        (edit_form(cx, state, EditForm { path: &path, top: html! {}, version: &version, fields: html! {
             (state.text("name", "Name", "Owners see it when the app asks for access."))
             (state.text("website", "Website", "Owners see its host below the name. You can leave it empty."))
             (state.lines("redirect_uris", "Redirect URIs", "Where the browser returns to, one a line, at most ten: https of your host, \
@@ -266,7 +266,7 @@ fn secrets_of(new: &NewApp) -> NewSecrets {
 }
 
 fn refilled(cx: &Context<'_>, tenant: &Tenant, app: Option<&App>, errors: &Errors) -> PageResponse {
-    form(cx, tenant, app, &FormState { values: &cx.form, errors }).status(StatusCode::UNPROCESSABLE_ENTITY)
+    form(cx, tenant, app, &FormState::refused(&cx.form, errors)).status(StatusCode::UNPROCESSABLE_ENTITY)
 }
 
 /// Creates an app and shows its secret.

@@ -259,7 +259,7 @@ fn refused(cx: &Context<'_>, tenant: &Tenant, subject: Subject<'_>, error: Error
 }
 
 fn refilled(cx: &Context<'_>, tenant: &Tenant, subject: Subject<'_>, errors: &Errors) -> PageResponse {
-    let state = FormState { values: &cx.form, errors };
+    let state = FormState::refused(&cx.form, errors);
     form(cx, tenant, subject, &state, None).status(StatusCode::UNPROCESSABLE_ENTITY)
 }
 
@@ -290,7 +290,7 @@ async fn try_form(
         Err(issue) => {
             let mut errors = Errors::default();
             errors.add("url", issue.to_string());
-            let state = FormState { values, errors: &errors };
+            let state = FormState::refused(values, &errors);
             return Ok(form(cx, tenant, subject, &state, None).status(StatusCode::UNPROCESSABLE_ENTITY));
         }
     };

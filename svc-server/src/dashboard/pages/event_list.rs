@@ -1,12 +1,14 @@
 //! The newest events, as lists show them.
 
-use serde::Deserialize;
+use serde_json::{Map, Value};
 use svc_core::error::Error;
 use svc_core::requests::RequestFilter;
 use svc_core::values::{EventKind, Timestamp};
-use svc_core::webhooks::events::{Event, EventId};
+use svc_core::webhooks::events::{Event, EventId, PAYMENT};
 
-use super::records::short;
+use super::kinds::{INVOICES, kind_of};
+use super::records::{money, name, short};
+use super::requests::short_path;
 
 use crate::dashboard::prelude::*;
 
@@ -22,16 +24,63 @@ pub(super) struct ListedEvent {
     pub(super) id: EventId,
     pub(super) kind: EventKind,
     is_test: bool,
-    pub(super) record: String,
+    pub(super) record: EventRecord,
     created_at: Timestamp,
 }
 
 impl From<Event> for ListedEvent {
     fn from(event: Event) -> Self {
         let Event { id, kind, created_at, .. } = event;
-        let mut record = record_id(&event);
-        record.truncate(record.floor_char_boundary(MAX_RECORD_ID));
-        Self { id, kind, is_test: event.is_test(), record, created_at }
+        Self { id, kind, is_test: event.is_test(), record: EventRecord::of(&event), created_at }
+    }
+}
+
+/// The record that an event is about.
+pub(super) struct EventRecord {
+    /// Its id. Empty if it has none.
+    pub(super) id: String,
+    /// What people call it. `None` if it is none of the service.
+    name: Option<String>,
+    /// The path of its page. `None` if it has none, or is deleted.
+    path: Option<String>,
+}
+
+impl EventRecord {
+    /// Returns the record in the data of an event.
+    pub(super) fn of(event: &Event) -> Self {
+        let data: Map<String, Value> = serde_json::from_str(event.data.get()).unwrap_or_default();
+        let mut id = match data.get("id") {
+            Some(Value::String(id)) => id.clone(),
+            Some(id) => id.to_string(),
+            None => String::new(),
+        };
+        id.truncate(id.floor_char_boundary(MAX_RECORD_ID));
+        let (object, action) = event.kind.as_str().split_once('.').unwrap_or_default();
+        let kind = kind_of(object).filter(|_| event.kind.is_built_in());
+        let payment = data.get("amount").filter(|_| object == PAYMENT && event.kind.is_built_in());
+        let (name, path) = match (kind, payment) {
+            (Some(kind), _) => {
+                let is_there = action != "deleted" && !event.is_test();
+                (Some(short(&name(kind, &data))), is_there.then(|| kind.path(&id)))
+            }
+            (None, Some(amount)) => {
+                let invoice = data.get("invoice_id").and_then(Value::as_str).filter(|_| !event.is_test());
+                (Some(format!("payment of {}", money(&data, amount))), invoice.map(|id| INVOICES.path(id)))
+            }
+            (None, None) => (None, None),
+        };
+        Self { id, name, path }
+    }
+
+    /// Returns what people call it, with a link to its page.
+    pub(super) fn link(&self, cx: &Context<'_>) -> Markup {
+        html! {
+            @match (&self.name, &self.path) {
+                (Some(name), Some(path)) => { a href=(cx.url(path)) { (name) } }
+                (Some(name), None) => { (name) }
+                (None, _) => { code { (short(&self.id)) } }
+            }
+        }
     }
 }
 
@@ -56,26 +105,13 @@ pub(super) async fn newest(
     Ok(found)
 }
 
-/// Returns the id of the record that an event is about. Empty if it has none.
-pub(super) fn record_id(event: &Event) -> String {
-    #[derive(Deserialize)]
-    struct RecordWithId {
-        id: serde_json::Value,
-    }
-    match serde_json::from_str(event.data.get()) {
-        Ok(RecordWithId { id: serde_json::Value::String(id) }) => id,
-        Ok(RecordWithId { id }) => id.to_string(),
-        Err(_) => String::new(),
-    }
-}
-
 /// Returns a link to the request that wrote an event, if the log has it.
 pub(super) async fn cause(cx: &Context<'_>, tenant: &Tenant, event: EventId) -> Result<Markup, Error> {
     let wrote = RequestFilter { event_id: Some(event), ..RequestFilter::default() };
     let request = cx.svc.account(tenant.id).requests().list(wrote).await?.pop();
     Ok(html! {
         @match &request {
-            Some(request) => { a href=(cx.url(&format!("/requests/{}", request.id))) { (request.method) " " (request.path) } }
+            Some(request) => { a href=(cx.url(&format!("/requests/{}", request.id))) { (request.method) " " (short_path(&request.path)) } }
             None => { span.soft { "not in the log of the last 24 hours, or not made through the API" } }
         }
     })
@@ -89,7 +125,7 @@ pub(super) fn row(cx: &Context<'_>, tenant: &Tenant, event: &ListedEvent) -> Mar
                 a href=(cx.url(&format!("/events/{}", event.id))) { (event.kind) }
                 @if event.is_test { span.soft { " (test)" } }
             }
-            td { code { (short(&event.record)) } }
+            td { (event.record.link(cx)) }
             td { (time(cx.now, &tenant.time_zone, event.created_at)) }
         }
     }

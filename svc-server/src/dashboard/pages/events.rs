@@ -4,8 +4,7 @@ use svc_core::store::DeliveryFilter;
 use svc_core::values::EventKind;
 use svc_core::webhooks::events::EventId;
 
-use super::event_list::{ListedEvent, PAGE, SEARCHED, cause, newest, record_id, row};
-use super::records::short;
+use super::event_list::{EventRecord, ListedEvent, PAGE, SEARCHED, cause, newest, row};
 use super::{deliveries, filters};
 use crate::dashboard::json;
 use crate::dashboard::layout::query;
@@ -20,7 +19,7 @@ pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     let record = cx.query.given("record");
     let since = filters::begins(cx, cx.query.text("within"))?;
     let is_wanted = |event: &ListedEvent| {
-        kind.is_none_or(|kind| event.kind == kind) && record.is_none_or(|record| event.record == record)
+        kind.is_none_or(|kind| event.kind == kind) && record.is_none_or(|record| event.record.id == record)
     };
     let events = newest(cx, tenant, since, is_wanted).await?;
     let content = html! {
@@ -54,13 +53,16 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     let filter = DeliveryFilter { limit: MAX_DELIVERIES, ..DeliveryFilter::of_event(event.id) };
     let sent = account.deliveries().list(filter).await?;
     let endpoints = deliveries::endpoints(&cx.svc, tenant.id).await?;
-    let record = record_id(&event);
+    let record = EventRecord::of(&event);
     let content = html! {
         (heading(event.kind.as_str(), "", html! {}))
         (section("Event", facts(&[
             ("Id", html! { code { (event.id) } }),
             ("Happened", exact_time(&tenant.time_zone, event.created_at)),
-            ("Record", html! { a href=(cx.url(&format!("/events?{}", query(&[("record", &record)])))) { code { (short(&record)) } } }),
+            ("Record", html! {
+                (record.link(cx))
+                " · " a href=(cx.url(&format!("/events?{}", query(&[("record", &record.id)])))) { "its events" }
+            }),
             ("Request", cause(cx, tenant, event.id).await?),
         ])))
         (section("Where it went", html! {

@@ -106,7 +106,7 @@ pub(crate) async fn new(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespons
 fn form(cx: &Context<'_>, tenant: &Tenant, state: &FormState<'_>) -> PageResponse {
     let content = html! {
         (heading("Create an API key", "", html! {}))
-        (edit_form(cx, state.values, EditForm { path: "/keys/new", top: html! {}, version: "", fields: html! {
+        (edit_form(cx, state, EditForm { path: "/keys/new", top: html! {}, version: "", fields: html! {
             (state.text("name", "Name", "What the key is for, such as the program that uses it. You can leave it empty."))
             (state.choice("scopes", "Scopes", "A key that only reads cannot change anything.",
                 &[("write", "Read and write"), ("read", "Read only")]))
@@ -155,7 +155,7 @@ pub(crate) async fn create(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResp
             Ok(created(cx, tenant, &new.await.map_err(refusal)?))
         }
         Err(errors) => {
-            let state = FormState { values: &cx.form, errors: &errors };
+            let state = FormState::refused(&cx.form, &errors);
             Ok(form(cx, tenant, &state).status(StatusCode::UNPROCESSABLE_ENTITY))
         }
     }

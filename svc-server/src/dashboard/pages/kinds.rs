@@ -66,8 +66,12 @@ impl Kind {
 
 /// Returns the kind whose pages are at a path.
 pub(super) fn of_path(path: &str) -> Result<&'static Kind, PageError> {
-    let collection = path.split('/').nth(1);
-    ALL.into_iter().find(|kind| Some(kind.collection) == collection).ok_or(PageError::NotFound)
+    path.split('/').nth(1).and_then(of_collection).ok_or(PageError::NotFound)
+}
+
+/// Returns the kind whose list is a collection of the API.
+pub(super) fn of_collection(collection: &str) -> Option<&'static Kind> {
+    ALL.into_iter().find(|kind| kind.collection == collection)
 }
 
 /// Returns the kind of which one record has this name, if it has pages.
@@ -107,6 +111,10 @@ pub(super) enum Control {
     Line,
     /// Text of several lines.
     Lines,
+    /// An email address.
+    Email,
+    /// A phone number.
+    Phone,
     /// A number of money.
     Amount,
     /// One of a few values.

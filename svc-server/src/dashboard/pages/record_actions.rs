@@ -94,7 +94,8 @@ fn erase_form(cx: &Context<'_>, contact: &Contact) -> Markup {
         }
         (version_field(contact.updated_at))
     };
-    confirmed(cx, "Erase", &question, &format!("/contacts/{}/erase", contact.id), reason, "Erase for good")
+    let path = format!("/contacts/{}/erase", contact.id);
+    html! { div.grave { (confirmed(cx, "Erase personal data", &question, &path, reason, "Erase for good")) } }
 }
 
 /// Erases the contact in the path.
@@ -195,6 +196,9 @@ fn quote_buttons(cx: &Context<'_>, quote: &Quote, customer: Option<&str>, edit: 
     let question = |done: &str| format!("Record that {}, {total}, was {done}{by}?", quote.quote_number);
     html! {
         (edit)
+        @if quote.status == QuoteStatus::Draft {
+            (post_button(cx, &path("send"), "primary", version_field(quote.updated_at), "Mark as sent"))
+        }
         @if quote.awaits_decision() {
             (confirmed(cx, "Accepted", &question("accepted"), &path("accept"), version_field(quote.updated_at), "Record it"))
             (confirmed(cx, "Declined", &question("declined"), &path("decline"), version_field(quote.updated_at), "Record it"))

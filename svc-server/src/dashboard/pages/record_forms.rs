@@ -28,6 +28,16 @@ impl Subject {
         self.kind.fields(if self.edited.is_some() { FormPurpose::Edited } else { FormPurpose::New })
     }
 
+    /// Returns the fields that the operation refuses when they are empty.
+    fn required(&self, cx: &Context<'_>) -> Vec<&'static str> {
+        let empty = |field: &Field| format!("\"{}\":null", field.name);
+        let empty: Vec<String> = self.fields().map(empty).collect();
+        let operation = if self.edited.is_some() { self.kind.update } else { self.kind.create };
+        let Err(error) = parse(cx, operation, &format!("{{{}}}", empty.join(","))) else { return Vec::new() };
+        let is_refused = |field: &&Field| error.failing_fields().iter().any(|violation| violation.field == field.name);
+        self.fields().filter(is_refused).map(|field| field.name).collect()
+    }
+
     /// Returns the path of the form.
     fn path(&self) -> String {
         match &self.edited {
@@ -48,7 +58,7 @@ pub(crate) async fn new(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespons
     let values = vec![("contact_id", contact), ("currency", currency), ("status", JobStatus::Quoted.to_string())];
     let values = Form::from_fields(values);
     let state = FormState::new(&values);
-    Ok(page(cx, tenant, &Subject { kind, edited: None }, "", &state, None))
+    Ok(page(cx, tenant, &Subject { kind, edited: None }, "", state, None))
 }
 
 /// Creates a record.
@@ -67,7 +77,7 @@ pub(crate) async fn edit(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     let state = FormState::new(&values);
     let version = record.get("updated_at").and_then(Value::as_str).unwrap_or_default();
     let subject = Subject { kind, edited: Some((id, records::short(&records::name(kind, &record)))) };
-    Ok(page(cx, tenant, &subject, version, &state, None))
+    Ok(page(cx, tenant, &subject, version, state, None))
 }
 
 /// Saves a record that was edited.
@@ -112,8 +122,8 @@ async fn save(cx: &Context<'_>, tenant: &Tenant, subject: &Subject, body: Body) 
         _ => StatusCode::UNPROCESSABLE_ENTITY,
     };
     let problem = explain(cx, subject, &error, &mut errors);
-    let state = FormState { values: &cx.form, errors: &errors };
-    Ok(page(cx, tenant, subject, "", &state, Some(problem)).status(status))
+    let state = FormState::refused(&cx.form, &errors);
+    Ok(page(cx, tenant, subject, "", state, Some(problem)).status(status))
 }
 
 /// Puts what is wrong to its fields, and returns what is said about the form as a whole.
@@ -166,9 +176,10 @@ fn page(
     tenant: &Tenant,
     subject: &Subject,
     version: &str,
-    state: &FormState<'_>,
+    state: FormState<'_>,
     problem: Option<Markup>,
 ) -> PageResponse {
+    let state = &state.requiring(subject.required(cx));
     let Subject { kind, edited } = subject;
     let (title, back, action) = match edited {
         Some((id, name)) => (format!("Edit {name}"), kind.path(id), "Save"),
@@ -187,7 +198,7 @@ fn page(
         @if let Some(problem) = problem {
             p.banner.bad role="alert" { span { (problem) } }
         }
-        (edit_form(cx, state.values, form))
+        (edit_form(cx, state, form))
     };
     layout::page(cx, Some(tenant), &title, &content)
 }
@@ -196,6 +207,8 @@ fn control(tenant: &Tenant, state: &FormState<'_>, field: &Field) -> Markup {
     let Field { name, label, hint, .. } = field;
     match field.control {
         Control::Line | Control::Contact | Control::Amount => state.text(name, label, hint),
+        Control::Email => state.typed("email", name, label, hint),
+        Control::Phone => state.typed("tel", name, label, hint),
         Control::Lines => state.lines(name, label, hint),
         Control::Day => state.typed("date", name, label, hint),
         Control::Time => {

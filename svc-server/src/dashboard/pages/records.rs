@@ -54,7 +54,10 @@ fn objects<R>(page: &Page<R>, object: fn(&R) -> Result<Map<String, Value>, Error
 /// Returns an invoice with what was paid and what is left, which the public API does not tell.
 fn invoice_object(invoice: &Invoice) -> Result<Map<String, Value>, Error> {
     let mut object = object(invoice)?;
-    for (field, amount) in [("amount_paid", invoice.amount_paid), ("outstanding", invoice.outstanding())] {
+    // Nobody owes a draft yet, or a cancelled invoice any more.
+    let is_owed = !matches!(invoice.status, InvoiceStatus::Draft | InvoiceStatus::Cancelled);
+    let outstanding = is_owed.then(|| invoice.outstanding());
+    for (field, amount) in [("amount_paid", Some(invoice.amount_paid)), ("outstanding", outstanding)] {
         let amount = serde_json::to_value(amount).map_err(|error| StoreError::Internal(error.to_string()))?;
         object.insert(field.to_owned(), amount);
     }

@@ -13,29 +13,40 @@ use crate::dashboard::prelude::*;
 /// The page that replays what matches a filter, below `/dashboard`.
 const MATCHING: &str = "/deliveries/replay-matching";
 
+/// Why a filter cannot be replayed as it is.
+enum NotReplayed {
+    /// It is of several endpoints, of which the person has to choose one.
+    ManyEndpoints,
+    /// It selects what no replay can go through.
+    Refused(&'static str),
+}
+
 /// Returns the replay of all deliveries that match the filter in the query or in the form, or why there is none.
 fn matching(
     cx: &Context<'_>,
     endpoints: &[WebhookSubscription],
-) -> Result<Result<(WebhookSubscription, ReplayCreate), &'static str>, PageError> {
+) -> Result<Result<(WebhookSubscription, ReplayCreate), NotReplayed>, PageError> {
     let filter = if cx.form.given("endpoint").is_some() { &cx.form } else { &cx.query };
     let chosen: Option<SubscriptionId> = filters::value_of(filter, "endpoint")?;
     let endpoint = match (chosen, endpoints) {
         (Some(id), _) => endpoints.iter().find(|endpoint| endpoint.id == id),
         (None, [only]) => Some(only),
-        (None, _) => return Ok(Err("A replay is of one endpoint. Choose an endpoint in the filter.")),
+        (None, []) => return Ok(Err(NotReplayed::Refused("There is no endpoint to which anything could be sent."))),
+        (None, _) => return Ok(Err(NotReplayed::ManyEndpoints)),
     };
     let Some(endpoint) = endpoint else {
-        return Ok(Err("The endpoint was deleted, so nothing can be sent to it."));
+        return Ok(Err(NotReplayed::Refused("The endpoint was deleted, so nothing can be sent to it.")));
     };
     if ["kind", "record", "event"].iter().any(|name| filter.given(name).is_some()) {
-        return Ok(Err(
+        return Ok(Err(NotReplayed::Refused(
             "A replay goes through an endpoint by status and time, so it cannot be of one kind of event, one event or \
-                       one record. Clear these filters, or tick the deliveries in the list.",
-        ));
+             one record. Clear these filters, or tick the deliveries in the list.",
+        )));
     }
     let statuses = match filters::value_of(filter, "status")? {
-        Some(DeliveryStatus::Pending) => return Ok(Err("What waits is sent by itself. Choose another status.")),
+        Some(DeliveryStatus::Pending) => {
+            return Ok(Err(NotReplayed::Refused("Waiting deliveries are sent by themselves. Choose another status.")));
+        }
         Some(status) => vec![status],
         None => vec![DeliveryStatus::Succeeded, DeliveryStatus::Failed, DeliveryStatus::Held],
     };
@@ -55,23 +66,45 @@ pub(crate) async fn confirm(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRes
     let planned = match matching(cx, &endpoints)? {
         Ok((endpoint, input)) => match cx.svc.account(tenant.id).replays().preview(input).await {
             Ok(replay) => Ok((endpoint, replay)),
-            Err(Error::NotAllowed(_)) => Err(format!(
-                "{} takes nothing, since it is paused or disabled. Enable it on its page first.",
-                endpoint.url
-            )),
+            Err(Error::NotAllowed(_)) => {
+                let reason = format!(
+                    "{} takes nothing, since it is paused or disabled. Enable it on its page first.",
+                    endpoint.url
+                );
+                Err(section("This filter cannot be replayed", html! { p { (reason) } }))
+            }
             Err(error) => return Err(error.into()),
         },
-        Err(reason) => Err(reason.to_owned()),
+        Err(NotReplayed::Refused(reason)) => Err(section("This filter cannot be replayed", html! { p { (reason) } })),
+        Err(NotReplayed::ManyEndpoints) => Err(endpoint_choice(cx, &endpoints)),
     };
     let back = cx.url(&format!("/deliveries?{}", cx.query.encoded(&deliveries::FILTERS)));
     let content = html! {
         (heading("Replay what matches", "", html! { a.button href=(back) { "Back to the list" } }))
         @match &planned {
             Ok((endpoint, replay)) => { (question(cx, tenant, endpoint, replay)) }
-            Err(reason) => { (section("This filter cannot be replayed", html! { p { (reason) } })) }
+            Err(refusal) => { (refusal) }
         }
     };
     Ok(layout::page(cx, Some(tenant), "Replay what matches", &content))
+}
+
+/// Asks to which endpoint what matches is sent again.
+fn endpoint_choice(cx: &Context<'_>, endpoints: &[WebhookSubscription]) -> Markup {
+    let others = deliveries::FILTERS.iter().filter_map(|name| Some((*name, cx.query.given(name)?)));
+    section(
+        "To which endpoint?",
+        html! {
+            p { "A replay is of one endpoint." }
+            form.filters method="get" action=(cx.url(MATCHING)) {
+                @for (name, value) in others { input type="hidden" name=(name) value=(value); }
+                (filters::choice("endpoint", "Endpoint", html! {
+                    @for endpoint in endpoints { option value=(endpoint.id) { (endpoint.url) } }
+                }))
+                button.primary type="submit" { "Go on" }
+            }
+        },
+    )
 }
 
 fn question(cx: &Context<'_>, tenant: &Tenant, endpoint: &WebhookSubscription, replay: &Replay) -> Markup {
@@ -128,7 +161,11 @@ fn names(statuses: &[DeliveryStatus]) -> String {
 /// Starts the replay of all that matches, and shows its progress. A form that is sent twice starts one.
 pub(crate) async fn start(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let endpoints = deliveries::list_endpoints(&cx.svc, tenant.id).await?;
-    let (_, input) = matching(cx, &endpoints)?.map_err(|reason| PageError::Refused(reason.to_owned()))?;
+    let planned = matching(cx, &endpoints)?.map_err(|refused| match refused {
+        NotReplayed::ManyEndpoints => PageError::Invalid("Choose the endpoint of the replay.".to_owned()),
+        NotReplayed::Refused(reason) => PageError::Refused(reason.to_owned()),
+    });
+    let (_, input) = planned?;
     begin(cx, tenant.id, "dashboard.replay_matching", input).await
 }
 
@@ -149,6 +186,11 @@ pub(super) async fn begin(
 /// Shows how far a recovery has come.
 pub(crate) async fn progress(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let replay = cx.svc.account(tenant.id).replays().get(cx.id::<ReplayId>()?).await?;
+    let endpoint = match cx.svc.account(tenant.id).webhooks().get(replay.subscription_id).await {
+        Ok(endpoint) => Some(endpoint),
+        Err(Error::NotFound) => None,
+        Err(error) => return Err(error.into()),
+    };
     let zone = &tenant.time_zone;
     let state = if replay.broken_off() {
         badge(Tone::Bad, "broken off")
@@ -167,7 +209,12 @@ pub(crate) async fn progress(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRe
             (facts(&[
                 ("Status", html! { (state) " " (replay.progress()) }),
                 ("Deliveries", html! { (number(replay.replayed)) " are sent again so far" }),
-                ("Endpoint", html! { a href=(cx.url(&format!("/webhooks/{}", replay.subscription_id))) { code { (replay.subscription_id) } } }),
+                ("Endpoint", html! {
+                    @match &endpoint {
+                        Some(endpoint) => { a href=(cx.url(&format!("/webhooks/{}", endpoint.id))) { (endpoint.url) } }
+                        None => { span.soft { "deleted" } }
+                    }
+                }),
                 ("With the status", html! { (names(&replay.statuses)) @if replay.missed { ", and what was missed" } }),
                 ("Since", exact_time(zone, replay.since)),
                 ("Until", exact_time(zone, replay.until)),

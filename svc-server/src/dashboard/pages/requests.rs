@@ -5,12 +5,14 @@ use std::ops::RangeInclusive;
 use svc_core::Svc;
 use svc_core::accounts::keys::ApiKey;
 use svc_core::error::Error;
+use svc_core::prelude::Account;
 use svc_core::requests::{ApiRequest, ApiRequestId, RequestFilter};
 use svc_core::values::TenantId;
 use uuid::Uuid;
 
 use super::apps::ConnectedApps;
-use super::{event_list, filters};
+use super::records::{self, short};
+use super::{event_list, filters, kinds};
 use crate::dashboard::live::{self, List as _};
 use crate::dashboard::prelude::*;
 
@@ -37,6 +39,29 @@ fn status(request: &ApiRequest) -> Markup {
         _ => Tone::Bad,
     };
     badge(tone, &request.status.to_string())
+}
+
+/// Returns a path in which each id has its end alone, as in lists of `svc`.
+pub(super) fn short_path(path: &str) -> String {
+    const SHOWN: usize = 8;
+    let segments = path.split('/').map(|segment| match segment.parse::<Uuid>() {
+        Ok(_) => format!("…{}", segment.get(segment.len() - SHOWN..).unwrap_or_default()),
+        Err(_) => segment.to_owned(),
+    });
+    segments.collect::<Vec<_>>().join("/")
+}
+
+/// Returns the record that a path of the API names, with a link to its page.
+async fn record(cx: &Context<'_>, account: Account<'_>, path: &str) -> Result<Markup, Error> {
+    let mut segments = path.split('/').skip_while(|segment| kinds::of_collection(segment).is_none());
+    let kind = segments.next().and_then(kinds::of_collection);
+    let id = segments.next().and_then(|segment| segment.parse::<Uuid>().ok());
+    let Some((kind, id)) = kind.zip(id) else { return Ok(html! { span.soft { "none" } }) };
+    Ok(match records::get(account, kind, id).await {
+        Ok(record) => html! { a href=(cx.url(&kind.path(id))) { (short(&records::name(kind, &record))) } },
+        Err(Error::NotFound) => html! { span.soft { "deleted" } },
+        Err(error) => return Err(error),
+    })
 }
 
 /// Returns a duration with three digits.
@@ -105,7 +130,9 @@ impl live::List for Requests {
     fn cells(view: &View<'_>, request: &ApiRequest, callers: &Callers) -> Markup {
         html! {
             th scope="row" {
-                a href=(view.url(&format!("/requests/{}", request.id))) { (request.method) " " (request.path) }
+                a href=(view.url(&format!("/requests/{}", request.id))) title=(request.path) {
+                    (request.method) " " (short_path(&request.path))
+                }
             }
             td { (status(request)) @if let Some(code) = &request.code { div.soft { (code) } } }
             td { (callers.name(request)) }
@@ -205,8 +232,10 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     let written = account.requests().events(request.id, MAX_EVENTS).await?;
     let callers = Callers::of(&cx.svc, tenant.id).await?;
     let content = html! {
-        (heading(&format!("{} {}", request.method, request.path), "", html! {}))
+        (heading(&format!("{} {}", request.method, short_path(&request.path)), "", html! {}))
         (section("Request", facts(&[
+            ("Path", html! { code { (request.path) } }),
+            ("Record", record(cx, account, &request.path).await?),
             ("Status", html! { (status(&request)) @if let Some(code) = &request.code { " " code { (code) } } }),
             ("X-Request-Id", html! { code { (request.request_id) } }),
             (sender(cx), callers.name(&request)),

@@ -51,7 +51,7 @@ async fn page(
     let content = html! {
         (heading("Settings", "", html! {}))
         @if cx.may(Role::Owner) {
-            (edit_form(cx, state.values, EditForm { path: "/settings", top: html! {
+            (edit_form(cx, state, EditForm { path: "/settings", top: html! {
                 h2 { "Account" }
                 (problem(cx, "/settings"))
             }, version: &settings_form(tenant).digest(), fields: html! {
@@ -172,7 +172,7 @@ pub(crate) async fn save(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     let currency = errors.take("currency", currency.map_err(|issue| format!("The currency {issue}.")));
     let unique_contact_email = cx.form.text("unique_contact_email") == "on";
     let (Some(name), Some(zone), Some(currency)) = (name, zone, currency) else {
-        let state = FormState { values: &cx.form, errors: &errors };
+        let state = FormState::refused(&cx.form, &errors);
         let new_member = member_forms::new();
         let page = page(cx, tenant, &state, &FormState::new(&new_member)).await?;
         return Ok(page.status(StatusCode::UNPROCESSABLE_ENTITY));
@@ -222,7 +222,7 @@ pub(crate) async fn add_member(cx: &Context<'_>, tenant: &Tenant) -> Result<Page
             }
         }
     }
-    let state = FormState { values: &cx.form, errors: &errors };
+    let state = FormState::refused(&cx.form, &errors);
     Ok(with_new_member(cx, tenant, &state).await?.status(StatusCode::UNPROCESSABLE_ENTITY))
 }
 

@@ -1,9 +1,12 @@
 //! Webhooks: endpoints with their figures, and what can be done with them.
 
+use svc_core::changes::ChangeFilter;
+use svc_core::error::Error;
+use svc_core::prelude::Account;
 use svc_core::store::DeliveryFilter;
-use svc_core::values::{EventSet, Text, TimeZone};
+use svc_core::values::{EventSet, Text, TimeZone, Timestamp};
 use svc_core::webhooks::options::Authentication;
-use svc_core::webhooks::replays::ReplayCreate;
+use svc_core::webhooks::replays::{Replay, ReplayCreate};
 use svc_core::webhooks::signatures::SigningKeys;
 use svc_core::webhooks::statistics::{AttemptOutcome, Backlog, HourOfAttempts, Tally};
 use svc_core::webhooks::subscriptions::{self, SubscriptionId, WebhookSubscription};
@@ -16,6 +19,8 @@ use crate::dashboard::prelude::*;
 
 /// The number of deliveries on the page of an endpoint.
 const RECENT: u32 = 10;
+/// The number of changes of an endpoint in which the last pause is looked for.
+const SEARCHED_CHANGES: u32 = 50;
 
 pub(super) const ATTEMPTS: [Series; 3] = [
     Series { name: "succeeded", class: "good" },
@@ -124,6 +129,7 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     let recent = DeliveryFilter { subscription_id: Some(endpoint.id), limit: RECENT, ..DeliveryFilter::default() };
     let recent = account.deliveries().list(recent).await?;
     let replays = account.replays().list(20).await?;
+    let paused = paused_at(account, &endpoint, &replays).await?;
     let app = ConnectedApps::of(&cx.svc, tenant.id).await?.owner_of(cx, &endpoint);
     let endpoints = deliveries::Endpoints::from([(endpoint.id, endpoint.clone())]);
     let day = sum(&hours);
@@ -188,7 +194,14 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
                 form.filters method="post" action=(cx.url(&format!("/webhooks/{}/recover", endpoint.id))) {
                     (hidden(cx, &Form::default(), ""))
                     (problem(cx, &format!("/webhooks/{}/recover", endpoint.id)))
-                    (filters::choice("within", "Since", filters::spans("24h")))
+                    (filters::choice("within", "Since", html! {
+                        @if let Some(at) = paused {
+                            option value=(at.as_micros()) selected {
+                                "It was paused, " (zone.minute_at(at))
+                            }
+                        }
+                        (filters::spans(if paused.is_some() { "-" } else { "24h" }))
+                    }))
                     label { input type="checkbox" name="missed" value="on"; " Also events from when it was disabled" }
                     button type="submit" { "Recover" }
                 }
@@ -347,10 +360,26 @@ pub(crate) async fn rotate(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResp
     Ok(secret(cx, tenant, &new.await.map_err(refusal)?, "Secret rotated"))
 }
 
+/// Returns when an endpoint was last paused, if no recovery has begun since then.
+async fn paused_at(
+    account: Account<'_>,
+    endpoint: &WebhookSubscription,
+    replays: &[Replay],
+) -> Result<Option<Timestamp>, Error> {
+    let changes = account.audit_log().changes(ChangeFilter::of(endpoint.id.uuid()), SEARCHED_CHANGES).await?;
+    let paused = changes.data.iter().find(|change| change.entry.action == "pause").map(|change| change.entry.at);
+    let is_recovery = |replay: &&Replay| replay.subscription_id == endpoint.id;
+    let recovered = replays.iter().filter(is_recovery).map(|replay| replay.created_at).max();
+    Ok(paused.filter(|at| recovered.is_none_or(|recovered| recovered < *at)))
+}
+
 /// Starts a recovery, and shows its progress.
 pub(crate) async fn recover(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let endpoint = cx.svc.account(tenant.id).webhooks().get(cx.id::<SubscriptionId>()?).await?;
-    let since = filters::begins(cx, cx.form.text("within"))?.unwrap_or(endpoint.created_at);
+    let since = match cx.form.text("within").parse().ok().map(Timestamp::from_micros) {
+        Some(paused_at) => paused_at,
+        None => filters::begins(cx, cx.form.text("within"))?.unwrap_or(endpoint.created_at),
+    };
     let input = ReplayCreate { missed: cx.form.text("missed") == "on", ..ReplayCreate::new(endpoint.id, since) };
     replays::begin(cx, tenant.id, "svc.replays.create", input).await
 }

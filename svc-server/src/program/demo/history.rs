@@ -26,6 +26,8 @@ use super::clock::DemoClock;
 use super::samples::{Action, Kind, Samples, Step};
 use super::{input, receivers};
 
+/// The person who writes and sends invoices.
+const OFFICE: &str = "office@example.com";
 /// The number of rows that one statement writes.
 const ROWS: usize = 250;
 /// The number of polls between two steps at most.
@@ -114,7 +116,12 @@ impl History<'_> {
             Action::Read(path, ..) if path.contains("bookings") => self.website,
             _ => self.office,
         };
-        tx.act_as(if matches!(step.action, Action::CheckOverdue) { Actor::System } else { Actor::Key(key_id) });
+        tx.act_as(match step.action {
+            Action::CheckOverdue => Actor::System,
+            // The public API reads invoices alone.
+            Action::Create(Kind::Invoice, _) | Action::Invoice(..) => Actor::Dashboard(OFFICE.to_owned()),
+            _ => Actor::Key(key_id),
+        });
         self.apply(tx, &step.action).await?;
         let is_kept = step.at > self.samples.calendar.now.minus(MAX_AGE);
         let Some((method, path, status, code)) = self.head(&step.action).filter(|_| is_kept) else { return Ok(None) };
@@ -144,19 +151,19 @@ impl History<'_> {
     /// Returns the method, the path, the status and the error of the request that makes a change.
     fn head(&self, action: &Action) -> Option<(&'static str, String, u16, Option<&'static str>)> {
         let collection = |kind: Kind| match kind {
-            Kind::Contact => "/api/v1/contacts",
-            Kind::Quote => "/api/v1/quotes",
-            Kind::Booking => "/api/v1/bookings",
-            Kind::Job => "/api/v1/jobs",
-            Kind::Invoice => "/api/v1/invoices",
+            Kind::Contact => Some("/api/v1/contacts"),
+            Kind::Quote => Some("/api/v1/quotes"),
+            Kind::Booking => Some("/api/v1/bookings"),
+            Kind::Job => Some("/api/v1/jobs"),
+            Kind::Invoice => None,
         };
-        let record = |kind: Kind, n: usize| format!("{}/{}", collection(kind), self.id(kind, n));
         Some(match action {
-            Action::Create(kind, _) => ("POST", collection(*kind).to_owned(), 201, None),
-            Action::Update(kind, n, _) => ("PATCH", record(*kind, *n), 200, None),
-            Action::Invoice(n, step) => ("POST", format!("{}/{step}", record(Kind::Invoice, *n)), 200, None),
+            Action::Create(kind, _) => ("POST", collection(*kind)?.to_owned(), 201, None),
+            Action::Update(kind, n, _) => {
+                ("PATCH", format!("{}/{}", collection(*kind)?, self.id(*kind, *n)), 200, None)
+            }
             Action::Read(path, status, code) => ("GET", (*path).to_owned(), *status, *code),
-            Action::CheckOverdue | Action::DisableEndpoints => return None,
+            Action::Invoice(..) | Action::CheckOverdue | Action::DisableEndpoints => return None,
         })
     }
 

@@ -4,7 +4,7 @@ use svc_core::platform::operations::Records;
 use svc_core::prelude::Contact;
 use svc_core::values::RecordKind;
 
-use super::Control::Line;
+use super::Control::{Email, Line, Phone};
 use super::FormPurpose::{Edited, New};
 use super::{Kind, field};
 
@@ -22,9 +22,9 @@ pub(crate) const CONTACTS: Kind = Kind {
     form: &[
         field("first_name", "First name", Line, ""),
         field("last_name", "Last name", Line, ""),
-        field("email", "Email", Line, "A new contact needs one.").only(New),
-        field("email", "Email", Line, "").only(Edited),
-        field("phone", "Phone", Line, ""),
+        field("email", "Email", Email, "A new contact needs one.").only(New),
+        field("email", "Email", Email, "").only(Edited),
+        field("phone", "Phone", Phone, ""),
         field("company_name", "Company", Line, ""),
         field("city", "Suburb or city", Line, ""),
         field("state", "State", Line, ""),

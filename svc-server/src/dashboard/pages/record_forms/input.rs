@@ -72,7 +72,9 @@ fn is_unchanged(shown: &Form, sent: &Form, field: &Field, zone: &TimeZone) -> bo
 async fn json(cx: &Context<'_>, tenant: &Tenant, field: &Field, text: &str) -> Result<Result<String, String>, Error> {
     let string = |text: &str| Value::from(text).to_string();
     Ok(match field.control {
-        Control::Line | Control::Lines | Control::Choice(_) | Control::Day => Ok(string(text)),
+        Control::Line | Control::Lines | Control::Email | Control::Phone | Control::Choice(_) | Control::Day => {
+            Ok(string(text))
+        }
         Control::Amount => amount(text),
         Control::Time => match tenant.time_zone.time_of(text, cx.form.text(field.offset)) {
             Ok(at) => Ok(string(&at.to_string())),

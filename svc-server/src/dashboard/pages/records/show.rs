@@ -33,7 +33,7 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
         trace_paid(&mut history.data, account.invoices().get(id.into()).await?.amount_paid);
     }
     let changes = ChangeTable::new(cx, tenant, &history.data).await?;
-    let values = FieldValues::of(cx, tenant, std::slice::from_ref(&record)).await?;
+    let values = FieldValues::of(cx, tenant, &record).await?;
     let name = name(kind, &record);
     let content = html! {
         p { a href=(cx.url(&kind.list_path())) { (kind.title) } }

@@ -6,8 +6,10 @@ use serde_json::{Map, Value};
 use svc_core::error::Error;
 use svc_core::prelude::*;
 use svc_core::values::JOB_SCALE;
+use uuid::Uuid;
 
-use crate::dashboard::pages::kinds::{CONTACTS, Kind};
+use super::get;
+use crate::dashboard::pages::kinds::{CONTACTS, INVOICES, Kind, QUOTES};
 use crate::dashboard::prelude::*;
 
 /// The longest text in a list, in characters.
@@ -18,7 +20,12 @@ pub(crate) struct FieldValues<'a> {
     cx: &'a Context<'a>,
     tenant: &'a Tenant,
     names: ContactNames,
+    /// The numbers of the quotes and invoices that records name, by their ids.
+    numbers: BTreeMap<Uuid, String>,
 }
+
+/// The fields of records that name a quote or an invoice, with its kind.
+const NUMBERED: [(&str, &Kind); 2] = [("quote_id", &QUOTES), ("invoice_id", &INVOICES)];
 
 /// What contacts are called.
 pub(crate) struct ContactNames(BTreeMap<ContactId, String>);
@@ -52,16 +59,26 @@ impl<'a> FieldValues<'a> {
         tenant: &'a Tenant,
         contacts: impl Iterator<Item = &str>,
     ) -> Result<Self, Error> {
-        Ok(Self { cx, tenant, names: names_of(&cx.svc, tenant.id, contacts).await? })
+        let names = names_of(&cx.svc, tenant.id, contacts).await?;
+        Ok(Self { cx, tenant, names, numbers: BTreeMap::new() })
     }
 
-    /// Looks up the names of the contacts that records name.
+    /// Looks up the names of the contacts, quotes and invoices that a record names.
     pub(super) async fn of(
         cx: &'a Context<'a>,
         tenant: &'a Tenant,
-        records: &[Map<String, Value>],
+        record: &Map<String, Value>,
     ) -> Result<Self, Error> {
-        Self::new(cx, tenant, records.iter().map(|record| text(record, "contact_id"))).await
+        let mut values = Self::new(cx, tenant, std::iter::once(text(record, "contact_id"))).await?;
+        for (field, kind) in NUMBERED {
+            let Ok(id) = text(record, field).parse::<Uuid>() else { continue };
+            match get(cx.svc.account(tenant.id), kind, id).await {
+                Ok(record) => values.numbers.insert(id, name(kind, &record)),
+                Err(Error::NotFound) => None,
+                Err(error) => return Err(error),
+            };
+        }
+        Ok(values)
     }
 
     /// Returns what the contact is called whose id this is.
@@ -78,8 +95,16 @@ impl<'a> FieldValues<'a> {
             ("contact_id", Some(Value::String(id))) => {
                 html! { a href=(self.cx.url(&CONTACTS.path(id))) { (short(self.contact(id).unwrap_or(id))) } }
             }
-            ("quote_id" | "invoice_id", Some(Value::String(id))) => {
-                html! { a href=(self.cx.url(&format!("/{}/{id}", field.replace("_id", "s")))) { code { (id) } } }
+            (field, Some(Value::String(id)))
+                if let Some((_, kind)) = NUMBERED.iter().find(|(name, _)| *name == field) =>
+            {
+                let number = id.parse::<Uuid>().ok().and_then(|id| self.numbers.get(&id));
+                html! {
+                    @match number {
+                        Some(number) => { a href=(self.cx.url(&kind.path(id))) { (number) } }
+                        None => { span.soft { "deleted" } }
+                    }
+                }
             }
             ("id", Some(Value::String(id))) => html! { code { (id) } },
             ("issue_date" | "due_date" | "valid_until", Some(Value::String(date))) => {
