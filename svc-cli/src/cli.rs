@@ -6,14 +6,13 @@ use clap::builder::{BoolishValueParser, PathBufValueParser, TypedValueParser as 
 use clap::{Command as ClapCommand, CommandFactory as _, Parser, Subcommand, ValueHint};
 use svc_core::env::Env;
 use svc_core::resources::bookings::Booking;
-use svc_core::resources::jobs::Job;
 use svc_core::values::{EventKinds, HostPolicy};
 
 use self::overview::{FIRST_STEPS, MORE};
 use crate::backend::BackendArgs;
 use crate::commands::{
     account, api, app, audit, completions, contact, dashboard, db, delivery, event, export, find, grant, import, init,
-    invoice, key, listen, login, man, mcp, member, open, platform_key, quote, records, request, webhook,
+    invoice, job, key, listen, login, man, mcp, member, open, platform_key, quote, records, request, webhook,
 };
 use crate::confirm;
 use crate::exit::{self, Failure};
@@ -127,7 +126,7 @@ impl Cli {
             Command::Member(command) => member::run(session, command).await,
             Command::Contact(command) => contact::run(session, command).await,
             Command::Booking(command) => records::run(session, &session.service().await?, command).await,
-            Command::Job(command) => records::run(session, &session.service().await?, command).await,
+            Command::Job(command) => job::run(session, command).await,
             Command::Invoice(command) => invoice::run(session, command).await,
             Command::Quote(command) => quote::run(session, command).await,
             Command::Webhook(command) => webhook::run(session, command).await,
@@ -176,9 +175,8 @@ pub(crate) enum Command {
     /// Manage bookings: appointments with contacts.
     #[command(subcommand, after_help = "Example:\n  svc booking update 0195a3c8 --status completed")]
     Booking(records::RecordCommand<Booking>),
-    /// Manage jobs: work that is planned and done.
-    #[command(subcommand, after_help = "Example:\n  svc job list --status scheduled")]
-    Job(records::RecordCommand<Job>),
+    #[command(subcommand)]
+    Job(job::JobCommand),
     #[command(subcommand)]
     Invoice(invoice::InvoiceCommand),
     #[command(subcommand)]

@@ -19,7 +19,7 @@ pub(crate) mod import;
 pub(crate) mod init;
 mod input;
 pub(crate) mod invoice;
-mod job;
+pub(crate) mod job;
 pub(crate) mod key;
 pub(crate) mod listen;
 pub(crate) mod login;

@@ -107,6 +107,7 @@ impl From<Error> for Failure {
             | Error::IdempotencyInProgress
             | Error::PreconditionFailed
             | Error::NotAllowed(_)
+            | Error::AlreadyConverted { .. }
             | Error::Store(StoreError::Conflict { .. }) => Exit::Refused,
             Error::Store(StoreError::Unavailable(_) | StoreError::OutcomeUnknown(_)) => Exit::Unreachable,
             // A fault that none of the others describes, also one that came after this was written.

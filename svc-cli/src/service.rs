@@ -315,6 +315,9 @@ pub(crate) fn rules_error(problem: RowProblem) -> Option<Error> {
         "invalid_cursor" => Error::InvalidCursor,
         "precondition_failed" => Error::PreconditionFailed,
         "invalid_json" => Error::InvalidJson(message.into()),
+        "not_allowed" if let Some(existing_id) = existing_id => {
+            Error::AlreadyConverted { reason: message, existing_id }
+        }
         "not_allowed" | "limit_reached" => Error::NotAllowed(message),
         // Contacts are all that records refer to.
         "reference_not_found" => Error::ReferenceNotFound("contact_id"),

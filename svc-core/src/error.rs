@@ -248,6 +248,14 @@ pub enum Error {
     /// The state of the record does not allow this step; holds the reason as a sentence.
     #[error("{0}")]
     NotAllowed(String),
+    /// The record was converted before, as a quote to a job.
+    #[error("{reason}")]
+    AlreadyConverted {
+        /// The reason as a sentence.
+        reason: String,
+        /// The id of what it was converted to.
+        existing_id: Uuid,
+    },
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -289,10 +297,10 @@ impl Error {
         }
     }
 
-    /// Returns the id of the contact that has the email address, for [`Error::EmailTaken`].
+    /// Returns the id of the record that is in the way, for [`Error::EmailTaken`] and [`Error::AlreadyConverted`].
     pub fn existing_id(&self) -> Option<Uuid> {
         match self {
-            Self::EmailTaken { existing_id } => Some(*existing_id),
+            Self::EmailTaken { existing_id } | Self::AlreadyConverted { existing_id, .. } => Some(*existing_id),
             _ => None,
         }
     }
@@ -323,7 +331,7 @@ impl Error {
             Self::LimitReached { .. } => "limit_reached",
             Self::IdempotencyInProgress => "idempotency_in_progress",
             Self::PreconditionFailed => "precondition_failed",
-            Self::NotAllowed(_) => "not_allowed",
+            Self::NotAllowed(_) | Self::AlreadyConverted { .. } => "not_allowed",
             Self::Store(StoreError::Closed) => "unavailable",
             Self::Store(error) if error.is_transient() => "unavailable",
             Self::Store(_) => "internal_error",

@@ -7,6 +7,7 @@
 
 pub mod bookings;
 pub mod contacts;
+pub mod conversions;
 pub mod crud;
 pub mod invoices;
 pub mod jobs;

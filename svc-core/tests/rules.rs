@@ -7,6 +7,7 @@ mod bookings;
 mod changes;
 mod clock_ahead;
 mod contacts;
+mod conversions;
 mod custom_kinds;
 mod documents;
 mod events;

@@ -5,7 +5,9 @@ use svc_core::find::SearchParams;
 use svc_core::lookup::KindInAccount;
 use svc_core::operation::Listing;
 use svc_core::platform::operations::{self, Records};
+use svc_core::resources::conversions::QuoteConversion;
 use svc_core::resources::quotes::{Quote, QuoteCreate, QuoteFilter, QuoteUpdate};
+use svc_core::values::Text;
 
 use super::lookup;
 use super::records::{self, RecordCommand};
@@ -15,7 +17,7 @@ use crate::ids::Target;
 use crate::output::{Outcome, money};
 use crate::session::Session;
 
-/// Manage quotes, and record that the customer accepted or declined them.
+/// Manage quotes, record that the customer accepted or declined them, and make their jobs.
 #[derive(Clone, Debug, Subcommand)]
 #[command(after_help = "Example:\n  svc quote accept 0195a3c7")]
 pub(crate) enum QuoteCommand {
@@ -27,6 +29,17 @@ pub(crate) enum QuoteCommand {
     /// Record that the customer declined a sent quote.
     #[command(after_help = "Example:\n  svc quote decline 0195a3c7")]
     Decline(Target),
+    /// Make the job of an accepted quote.
+    ///
+    /// The job has the contact of the quote, and its total as the estimate. A sent quote is accepted first.
+    #[command(after_help = "Example:\n  svc quote convert 0195a3c7 --title 'Replace the boiler'")]
+    Convert {
+        #[command(flatten)]
+        target: Target,
+        /// Title of the job. The default is "Work for" and the number of the quote.
+        #[arg(long, value_parser = Text::<255>::parse)]
+        title: Option<Text<255>>,
+    },
 }
 
 impl ResourceCommands for Quote {
@@ -69,6 +82,10 @@ pub(crate) async fn run(session: &Session, command: QuoteCommand) -> Result<Outc
         QuoteCommand::Decline(target) => {
             let quote = lookup::call(service, &target, &operations::DECLINE_QUOTE, ()).await?;
             Outcome::new(&quote, format!("Quote {} is declined.", quote.quote_number))
+        }
+        QuoteCommand::Convert { target, title } => {
+            let job = lookup::call(service, &target, &operations::CONVERT_QUOTE, QuoteConversion { title }).await?;
+            Outcome::new(&job, format!("Job {} was created: {}.", job.job_number, job.title))
         }
     }
 }

@@ -3,7 +3,9 @@
 use svc_core::personal::{ContactData, ContactDataParams, Erasure, ErasureCreate};
 use svc_core::platform::{MarkedInvoices, OverdueCheck, PaymentAmount, operations};
 use svc_core::resources::contacts::{Contact, ContactId};
+use svc_core::resources::conversions::{JobInvoicing, QuoteConversion};
 use svc_core::resources::invoices::{Invoice, InvoiceId, OverduePosition};
+use svc_core::resources::jobs::{Job, JobId};
 use svc_core::resources::quotes::{Quote, QuoteId};
 use svc_core::values::Decimal;
 
@@ -147,5 +149,25 @@ impl Collection<Quote, Platform> {
     /// As [`accept`](Self::accept).
     pub async fn decline(&self, id: QuoteId) -> Result<Versioned<Quote>> {
         self.call_versioned(&operations::DECLINE_QUOTE, Some(id.uuid()), &()).await
+    }
+
+    /// Makes the job of a quote, which becomes `converted`. One that the customer has not decided on is accepted first.
+    ///
+    /// # Errors
+    /// As [`accept`](Self::accept). One that has a job fails with `not_allowed`, and the id of the job as `existing_id`.
+    pub async fn convert(&self, id: QuoteId, conversion: &QuoteConversion) -> Result<Versioned<Job>> {
+        self.call_versioned(&operations::CONVERT_QUOTE, Some(id.uuid()), conversion).await
+    }
+}
+
+/// What comes of jobs.
+impl Collection<Job, Platform> {
+    /// Makes the invoice of a job, a draft. The job becomes `invoiced`.
+    ///
+    /// # Errors
+    /// `not_found`; `not_allowed`, with the id of the invoice as `existing_id` if the job has one; `validation_failed` without
+    /// any amount; and any other [`Error`](crate::Error).
+    pub async fn invoice(&self, id: JobId, invoicing: &JobInvoicing) -> Result<Versioned<Invoice>> {
+        self.call_versioned(&operations::INVOICE_JOB, Some(id.uuid()), invoicing).await
     }
 }

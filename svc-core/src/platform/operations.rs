@@ -184,6 +184,8 @@ pub fn platform() -> Operations {
         &MARK_OVERDUE_INVOICES,
         &ACCEPT_QUOTE,
         &DECLINE_QUOTE,
+        &CONVERT_QUOTE,
+        &INVOICE_JOB,
         &LIST_EVENTS,
         &EMIT_EVENT,
         &EMIT_SAMPLE_EVENT,

@@ -82,10 +82,20 @@ pub async fn create<R: Create>(tx: &mut dyn Tx, tenant: TenantId, input: R::Inpu
     let now = advance_clock(tx, tenant).await?;
     let new = NewRecord { tenant_id: tenant, id: tx.env().id(now), now };
     let record = R::build(tx, new, input).await?;
-    R::repository(tx).insert(tenant, &record).await?;
-    audit_change(tx, tenant, "create", None, Some(&record)).await?;
-    events::emit(tx, tenant, now, &record.created_events(), &record).await?;
+    insert(tx, tenant, now, &record).await?;
     Ok(record)
+}
+
+/// Writes a new record, with its events and their deliveries.
+pub(crate) async fn insert<R: Create>(
+    tx: &mut dyn Tx,
+    tenant: TenantId,
+    now: Timestamp,
+    record: &R,
+) -> Result<(), Error> {
+    R::repository(tx).insert(tenant, record).await?;
+    audit_change(tx, tenant, "create", None, Some(record)).await?;
+    events::emit(tx, tenant, now, &record.created_events(), record).await
 }
 
 /// Changes a record, with its events and their deliveries. A change without effect writes nothing and fires no event.
@@ -101,10 +111,21 @@ pub async fn update<R: Update>(tx: &mut dyn Tx, tenant: TenantId, id: Id<R>, cha
         return Ok(before);
     }
     after.check(tx, tenant, &before).await?;
+    store_change(tx, tenant, now, &before, after).await
+}
+
+/// Writes a record that was changed, with its events and their deliveries.
+pub(crate) async fn store_change<R: Update>(
+    tx: &mut dyn Tx,
+    tenant: TenantId,
+    now: Timestamp,
+    before: &R,
+    mut after: R,
+) -> Result<R, Error> {
     after.set_updated_at(now);
     R::repository(tx).update(tenant, &after).await?;
-    audit_change(tx, tenant, "update", Some(&before), Some(&after)).await?;
-    events::emit(tx, tenant, now, &after.changed_events(&before), &after).await?;
+    audit_change(tx, tenant, "update", Some(before), Some(&after)).await?;
+    events::emit(tx, tenant, now, &after.changed_events(before), &after).await?;
     Ok(after)
 }
 

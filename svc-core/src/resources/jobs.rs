@@ -74,7 +74,7 @@ pub struct Job {
     pub job_number: String,
     /// What is to be done, as a single line.
     pub title: Text<255>,
-    /// The status of the work. Only updates change it; the service never changes it by itself.
+    /// The status of the work. Updates change it, and an invoice that is made from the job makes it `invoiced`.
     pub status: JobStatus,
     /// The kind of work, in the account's own words. Null if none was given.
     pub job_type: Option<Text<100>>,
@@ -111,9 +111,9 @@ pub struct Job {
     pub estimated_total: Option<Amount>,
     /// The final price, an exact number with at most two decimals and no currency. Null until an update sets it.
     pub actual_total: Option<Amount>,
-    /// Reserved for the quote that the job came from. Always null today.
+    /// The quote that the job was made from. Null if it was made from none.
     pub quote_id: Option<QuoteId>,
-    /// Reserved for the invoice for the job. Always null today.
+    /// The invoice that was made from the job. Null until then.
     pub invoice_id: Option<InvoiceId>,
     /// When the job was created. Unique among the account's jobs.
     pub created_at: Timestamp,

@@ -1,8 +1,11 @@
-//! What customers decide about quotes.
+//! What customers decide about quotes, and what comes of quotes and jobs.
 
 use super::records::Records;
 use crate::error::Error;
 use crate::platform::operations;
+use crate::resources::conversions::{JobInvoicing, QuoteConversion};
+use crate::resources::invoices::Invoice;
+use crate::resources::jobs::{Job, JobId};
 use crate::resources::quotes::{Quote, QuoteId};
 
 /// What customers decide.
@@ -53,5 +56,62 @@ impl Records<'_, Quote> {
     /// ```
     pub async fn decline(self, id: QuoteId) -> Result<Quote, Error> {
         self.account.call_on(&operations::DECLINE_QUOTE, id, ()).await
+    }
+
+    /// Makes the job of a quote, which becomes `converted`. One that the customer has not decided on is accepted first. Fires
+    /// `job.created`, then `quote.updated`.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]; [`Error::AlreadyConverted`] with the id of the job that it has; [`Error::NotAllowed`] if the
+    /// quote was not sent, was declined or is no longer valid.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    /// use svc_core::resources::conversions::{JobInvoicing, QuoteConversion};
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// # let account = svc.account(tenant);
+    /// # let contact = account.contacts().create(ContactCreate::new("ada@example.com".parse()?)).await?;
+    /// let quote = account.quotes().create(QuoteCreate::new(contact.id, "149.50".parse()?)).await?;
+    /// let sent = QuoteUpdate { status: Patch::Set(QuoteStatus::Sent), ..QuoteUpdate::default() };
+    /// account.quotes().update(quote.id, sent).await?;
+    /// let job = account.quotes().convert(quote.id, QuoteConversion::default()).await?;
+    /// assert_eq!(job.title.as_str(), "Work for QUO-0001");
+    /// let invoice = account.jobs().invoice(job.id, JobInvoicing::default()).await?;
+    /// assert_eq!(invoice.total, quote.total);
+    /// # Ok(()) });
+    /// ```
+    pub async fn convert(self, id: QuoteId, conversion: QuoteConversion) -> Result<Job, Error> {
+        self.account.call_on(&operations::CONVERT_QUOTE, id, conversion).await
+    }
+}
+
+/// What comes of jobs.
+impl Records<'_, Job> {
+    /// Makes the invoice of a job, a draft. The job becomes `invoiced`. Fires `invoice.created`, then `job.updated`.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]; [`Error::AlreadyConverted`] with the id of the invoice that it has; [`Error::NotAllowed`] if the
+    /// job is cancelled; [`Error::Validation`] without any amount.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    /// use svc_core::resources::conversions::JobInvoicing;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// # let account = svc.account(tenant);
+    /// let job = account.jobs().create(JobCreate::new("New pump".parse()?)).await?;
+    /// let total = Some("480".parse()?);
+    /// let invoice = account.jobs().invoice(job.id, JobInvoicing { total, ..JobInvoicing::default() }).await?;
+    /// let job = account.jobs().get(job.id).await?;
+    /// assert_eq!((job.status, job.invoice_id), (JobStatus::Invoiced, Some(invoice.id)));
+    /// # Ok(()) });
+    /// ```
+    pub async fn invoice(self, id: JobId, invoicing: JobInvoicing) -> Result<Invoice, Error> {
+        self.account.call_on(&operations::INVOICE_JOB, id, invoicing).await
     }
 }

@@ -437,9 +437,11 @@ fn status_of(error: &Error) -> StatusCode {
         | Error::MissingPlatformScope(_)
         | Error::AccessNotApproved => StatusCode::FORBIDDEN,
         Error::NotFound | Error::UnknownTenant(_) => StatusCode::NOT_FOUND,
-        Error::EmailTaken { .. } | Error::LimitReached { .. } | Error::IdempotencyInProgress | Error::NotAllowed(_) => {
-            StatusCode::CONFLICT
-        }
+        Error::EmailTaken { .. }
+        | Error::LimitReached { .. }
+        | Error::IdempotencyInProgress
+        | Error::NotAllowed(_)
+        | Error::AlreadyConverted { .. } => StatusCode::CONFLICT,
         Error::PreconditionFailed => StatusCode::PRECONDITION_FAILED,
         Error::Store(StoreError::Closed) => StatusCode::SERVICE_UNAVAILABLE,
         Error::Store(error) if error.is_transient() => StatusCode::SERVICE_UNAVAILABLE,

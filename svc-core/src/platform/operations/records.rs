@@ -25,8 +25,9 @@ use crate::platform::{
 };
 use crate::resources::bookings::{Booking, BookingFilter, BookingStatus};
 use crate::resources::contacts::{self, Contact, ContactId, OfContact};
+use crate::resources::conversions::{self, JobInvoicing, QuoteConversion};
 use crate::resources::invoices::{self, Invoice, InvoiceCreate, InvoiceFilter, InvoiceId, InvoiceUpdate};
-use crate::resources::jobs::{Job, JobFilter};
+use crate::resources::jobs::{Job, JobFilter, JobId};
 use crate::resources::kinds::AccountRecord;
 use crate::resources::quotes::{self, Quote, QuoteId};
 use crate::resources::starts::{self, StartListParams};
@@ -445,6 +446,41 @@ pub const DECLINE_QUOTE: Operation<(TenantId, QuoteId), (), Quote> =
         "Decline a quote",
         "Records that the customer has declined the quote.",
         "The quote after the change.",
+    );
+
+/// Makes the job of a quote.
+pub const CONVERT_QUOTE: Operation<(TenantId, QuoteId), QuoteConversion, Job> = Operation::new(
+    "convertQuote",
+    Method::Post,
+    "quotes",
+    "convert",
+    &async |tx, (account, id), input: &QuoteConversion| {
+        conversions::job_of_quote(tx, account, id, input.clone()).await
+    },
+)
+.creates_in("jobs", |job| job.id.uuid(), &Records::<Job>::GET)
+.described(
+    "Convert a quote to a job",
+    "Creates a job for the contact of the quote, with its total as the estimate, and makes the quote `converted`. A quote that \
+     the customer has not decided on is accepted first. A quote becomes one job: a second request is refused, with the id \
+     of the job as `existing_id`.",
+    "The created job.",
+);
+
+/// Makes the invoice of a job.
+pub const INVOICE_JOB: Operation<(TenantId, JobId), JobInvoicing, Invoice> =
+    Operation::new("invoiceJob", Method::Post, "jobs", "invoice", &async |tx, (account, id), input: &JobInvoicing| {
+        conversions::invoice_of_job(tx, account, id, input.clone()).await
+    })
+    .viewed(&WITH_PAYMENTS)
+    .creates_in("invoices", |invoice| invoice.id.uuid(), &GET_INVOICE)
+    .described(
+        "Invoice a job",
+        "Creates a draft for the contact of the job, of `total`, or without it of the job's `actual_total` or \
+         `estimated_total`, and makes the job `invoiced`. The currency is that of the quote that the job was made from, or \
+         else that of the account. A job has one invoice: a second request is refused, with the id of the invoice as \
+         `existing_id`.",
+        "The created invoice.",
     );
 
 /// Finds the ids of records of an account by a part.

@@ -3,7 +3,7 @@
 
 use svc_core::operation::AnyOperation;
 use svc_core::personal::{self, ErasureCreate};
-use svc_core::platform::operations::{PAY_INVOICE, REFUND_INVOICE};
+use svc_core::platform::operations::{INVOICE_JOB, PAY_INVOICE, REFUND_INVOICE};
 use svc_core::prelude::*;
 use svc_core::resources::invoices::InvoiceStep;
 use svc_core::store::Repository;
@@ -47,7 +47,8 @@ pub(super) async fn buttons(cx: &Context<'_>, tenant: &Tenant, kind: &Kind, id: 
             let customer = customer(account, quote.contact_id).await?;
             quote_buttons(cx, &quote, customer.as_deref(), &edit)
         }
-        RecordKind::Booking | RecordKind::Job => edit,
+        RecordKind::Job => job_buttons(cx, &account.jobs().get(id.into()).await?, &edit),
+        RecordKind::Booking => edit,
     })
 }
 
@@ -196,6 +197,9 @@ fn quote_buttons(cx: &Context<'_>, quote: &Quote, customer: Option<&str>, edit: 
     let question = |done: &str| format!("Record that {}, {total}, was {done}{by}?", quote.quote_number);
     html! {
         (edit)
+        @if quote.status == QuoteStatus::Accepted {
+            (post_button(cx, &path("convert"), "primary", html! {}, "Make the job"))
+        }
         @if quote.status == QuoteStatus::Draft {
             (post_button(cx, &path("send"), "primary", version_field(quote.updated_at), "Mark as sent"))
         }
@@ -204,6 +208,38 @@ fn quote_buttons(cx: &Context<'_>, quote: &Quote, customer: Option<&str>, edit: 
             (confirmed(cx, "Declined", &question("declined"), &path("decline"), version_field(quote.updated_at), "Record it"))
         }
     }
+}
+
+fn job_buttons(cx: &Context<'_>, job: &Job, edit: &Markup) -> Markup {
+    let path = format!("/jobs/{}/invoice", job.id);
+    let problem = cx.problem_at(&path);
+    let suggested = job.actual_total.or(job.estimated_total).map(|amount| amount.to_string()).unwrap_or_default();
+    let typed = problem.map_or(suggested.as_str(), |_| cx.form.text("amount"));
+    html! {
+        (edit)
+        @if job.invoice_id.is_none() && job.status != JobStatus::Cancelled {
+            details.confirm open[problem.is_some()] {
+                summary.button.primary { "Make the invoice" }
+                form method="post" action=(cx.url(&path)) {
+                    (hidden(cx, &Form::default(), ""))
+                    p { "A draft of the invoice of " (job.job_number) " is made." }
+                    div.field {
+                        label for="invoiced" { "Amount" }
+                        input id="invoiced" name="amount" type="text" inputmode="decimal" value=(typed) autocomplete="off"
+                            aria-describedby="about-invoiced" aria-invalid=[problem.map(|_| "true")];
+                        div id="about-invoiced" { @if let Some(reason) = problem { p.error role="alert" { (reason) } } }
+                    }
+                    button.primary type="submit" { "Make the invoice" }
+                }
+            }
+        }
+    }
+}
+
+/// Makes the invoice of the job in the path.
+pub(crate) async fn invoice_job(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+    let amount = amount(cx.form.text("amount")).map_err(PageError::Invalid)?;
+    change(cx, tenant.id, &INVOICE_JOB, &format!("{{\"total\":{amount}}}"), "/invoices/{id}?notice=created").await
 }
 
 /// Records a payment of the invoice in the path.
