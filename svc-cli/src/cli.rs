@@ -12,7 +12,7 @@ use self::overview::{FIRST_STEPS, MORE};
 use crate::backend::BackendArgs;
 use crate::commands::{
     account, api, app, audit, completions, contact, dashboard, db, delivery, event, export, find, grant, import, init,
-    invoice, job, key, listen, login, man, mcp, member, open, platform_key, quote, records, request, webhook,
+    invoice, job, key, listen, login, man, mcp, member, open, payment, platform_key, quote, records, request, webhook,
 };
 use crate::confirm;
 use crate::exit::{self, Failure};
@@ -128,6 +128,7 @@ impl Cli {
             Command::Booking(command) => records::run(session, &session.service().await?, command).await,
             Command::Job(command) => job::run(session, command).await,
             Command::Invoice(command) => invoice::run(session, command).await,
+            Command::Payment(command) => payment::run(session, command).await,
             Command::Quote(command) => quote::run(session, command).await,
             Command::Webhook(command) => webhook::run(session, command).await,
             Command::Delivery(command) => delivery::run(session, command).await,
@@ -179,6 +180,8 @@ pub(crate) enum Command {
     Job(job::JobCommand),
     #[command(subcommand)]
     Invoice(invoice::InvoiceCommand),
+    #[command(subcommand)]
+    Payment(payment::PaymentCommand),
     #[command(subcommand)]
     Quote(quote::QuoteCommand),
     #[command(subcommand)]

@@ -28,6 +28,7 @@ pub(crate) mod man;
 pub(crate) mod mcp;
 pub(crate) mod member;
 pub(crate) mod open;
+pub(crate) mod payment;
 pub(crate) mod platform_key;
 pub(crate) mod quote;
 pub(crate) mod records;

@@ -65,8 +65,10 @@ impl<R: Record, C> Collection<R, C> {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(account: svc_client::AccountClient, invoice: svc_client::prelude::InvoiceId) -> Result<(), svc_client::Error> {
-    /// account.invoices().with_idempotency_key("bank-transfer-4711")?.pay(invoice, None).await?;
+    /// use svc_client::platform::prelude::*;
+    ///
+    /// # async fn example(account: AccountClient, invoice: InvoiceId) -> Result<(), Error> {
+    /// account.invoices().with_idempotency_key("bank-transfer-4711")?.pay(invoice, &PaymentCreate::default()).await?;
     /// # Ok(())
     /// # }
     /// ```

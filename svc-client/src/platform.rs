@@ -55,7 +55,7 @@ use crate::transport::{Request, Response, Transport};
 /// let account = platform.account(account.id);
 /// let invoice = account.invoices().create(&InvoiceCreate::new("149.50".parse()?)).await?;
 /// account.invoices().send(invoice.id).await?;
-/// account.invoices().pay(invoice.id, None).await?;
+/// account.invoices().pay(invoice.id, &PaymentCreate::default()).await?;
 /// # Ok(())
 /// # }
 /// ```
@@ -356,7 +356,8 @@ pub mod prelude {
     pub use svc_core::accounts::tenants::DeveloperAccess;
     pub use svc_core::imports::{ContactImport, ImportRecord, ImportRow, InvoiceImport};
     pub use svc_core::platform::*;
-    pub use svc_core::resources::invoices::{InvoiceCreate, InvoiceUpdate};
+    pub use svc_core::resources::conversions::{JobInvoicing, QuoteConversion};
+    pub use svc_core::resources::invoices::{BookedPayment, InvoiceCreate, InvoiceUpdate, PaymentCreate};
     pub use svc_core::resources::kinds::AccountRecord;
     pub use svc_core::values::RecordKind;
     pub use svc_core::values::{EventKind, Id, TenantId};

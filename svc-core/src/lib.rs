@@ -91,6 +91,7 @@ pub mod sandboxes;
 pub mod service;
 pub mod store;
 pub mod sync;
+pub mod today;
 pub mod values;
 pub mod webhooks;
 

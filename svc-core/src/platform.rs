@@ -24,7 +24,7 @@ pub use self::inputs::{
     AccountCreate, AccountListParams, AccountUpdate, ApiKeyCreate, ApiKeyRotation, AttemptListParams,
     DashboardLinkCreate, DeliveryAttemptListParams, DeliveryListFilter, EventCreate, EventListFilter, EventOrder,
     ExportParams, LogFilter, LogParams, MemberCreate, MemberUpdate, NewestParams, OperatorLinkCreate, OverdueCheck,
-    PaymentAmount, ReplayCreate, ReplaySelection, RequestListFilter, SampleEventCreate, SecretRotation,
+    PaymentListFilter, ReplayCreate, ReplaySelection, RequestListFilter, SampleEventCreate, SecretRotation,
     TemporaryWebhookCreate, WebhookDeliveryListFilter, WebhookLifetime, WebhookTest,
 };
 pub use self::links::{DashboardLink, OperatorLink};

@@ -13,7 +13,10 @@ pub use crate::pages::{ListParams, Page};
 pub use crate::resources::NoFilter;
 pub use crate::resources::bookings::{Booking, BookingCreate, BookingFilter, BookingId, BookingStatus, BookingUpdate};
 pub use crate::resources::contacts::{Contact, ContactCreate, ContactDetails, ContactFilter, ContactId, ContactUpdate};
-pub use crate::resources::invoices::{Invoice, InvoiceCreate, InvoiceFilter, InvoiceId, InvoiceStatus, InvoiceUpdate};
+pub use crate::resources::conversions::{JobInvoicing, QuoteConversion};
+pub use crate::resources::invoices::{
+    Invoice, InvoiceCreate, InvoiceFilter, InvoiceId, InvoiceStatus, InvoiceUpdate, PaymentCreate,
+};
 pub use crate::resources::jobs::{Job, JobCreate, JobFilter, JobId, JobStatus, JobUpdate};
 pub use crate::resources::quotes::{Quote, QuoteCreate, QuoteFilter, QuoteId, QuoteStatus, QuoteUpdate};
 pub use crate::service::{Account, Transaction};

@@ -28,6 +28,7 @@ mod replays;
 mod starts;
 mod stream_subscriptions;
 mod streams;
+mod today;
 mod webhooks;
 
 use std::cell::Cell;

@@ -17,6 +17,7 @@ mod identity;
 mod invoice_actions;
 mod live;
 mod members;
+mod names;
 mod oidc;
 mod overview;
 mod record_forms;

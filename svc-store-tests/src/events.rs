@@ -439,7 +439,7 @@ pub(super) async fn a_created_delivery_is_stored(h: Harness) {
     let input = InvoiceCreate { contact_id: None, total, currency: None, issue_date: None, due_date: None };
     let paid = h.write((tenant, input), async |tx, (tenant, input)| {
         let invoice = invoices::create(tx, *tenant, input.clone()).await?;
-        invoices::pay(tx, *tenant, invoice.id, None).await
+        invoices::pay(tx, *tenant, invoice.id, invoices::PaymentCreate::default()).await
     });
     let paid = paid.await.unwrap();
     assert_eq!((paid.amount_paid, h.row(tenant, paid.id).await), (paid.total, Some(paid)));

@@ -42,8 +42,10 @@ impl Harness {
     }
 
     async fn pay(&self, tenant: TenantId, id: InvoiceId, amount: Option<Decimal>) {
-        let pay = self
-            .write((tenant, id, amount), async |tx, &(tenant, id, amount)| invoices::pay(tx, tenant, id, amount).await);
+        let pay = self.write((tenant, id, amount), async |tx, &(tenant, id, amount)| {
+            let payment = invoices::PaymentCreate { amount, ..Default::default() };
+            invoices::pay(tx, tenant, id, payment).await
+        });
         pay.await.unwrap();
     }
 

@@ -45,7 +45,16 @@ async fn fill(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
     Invoice::repository(tx).insert(tenant, &invoice).await?;
     let (id, amount) = (Id::new(Uuid::from_u128(3)), Amount::from_minor(0, 2));
     let paid_at = invoice.created_at;
-    let payment = Payment { id, invoice_id: invoice.id, amount, currency: Currency::AUD, paid_at };
+    let payment = Payment {
+        id,
+        invoice_id: invoice.id,
+        amount,
+        currency: Currency::AUD,
+        paid_at,
+        is_refund: false,
+        method: None,
+        reference: None,
+    };
     tx.insert_payment(tenant, &payment).await?;
     let quote = Quote { contact_id, ..Quote::bare(new(tenant, 4)) };
     Quote::repository(tx).insert(tenant, &quote).await?;

@@ -251,7 +251,16 @@ const WRITE_METHODS: &[(&str, WriteMethod)] = &[
                 svc_core::pages::ListQuery { limit: 1, order, filter: svc_core::resources::Filter::<Invoice>::none() };
             let invoice_id = Repository::<Invoice>::list(tx, tenant, &listing).await?.remove(0).id;
             let amount = Amount::from_minor(1, 2);
-            let payment = Payment { id: id.into(), invoice_id, amount, currency: Currency::AUD, paid_at: now };
+            let payment = Payment {
+                id: id.into(),
+                invoice_id,
+                amount,
+                currency: Currency::AUD,
+                paid_at: now,
+                is_refund: false,
+                method: None,
+                reference: None,
+            };
             Ok(tx.insert_payment(tenant, &payment).await?)
         })
     }),

@@ -121,6 +121,9 @@ pub(super) async fn a_currency_that_has_ended_is_read(h: Harness) {
             amount: part,
             currency,
             paid_at: invoice.created_at,
+            is_refund: true,
+            method: Text::parse("bank transfer").ok(),
+            reference: Text::parse("Ü-17").ok(),
         };
         let payments = h.write((tenant, payment.clone()), async |tx, (tenant, payment)| {
             tx.insert_payment(*tenant, payment).await?;

@@ -190,11 +190,11 @@ async fn work_on_invoices(account: &AccountClient) {
     assert_eq!((marked.data[0].id, marked.next), (id, None));
     // The same payment twice is one payment.
     let payment = invoices.with_idempotency_key("bank-transfer-17").unwrap();
-    let partly = payment.pay(id, Some("100".parse().unwrap())).await.unwrap();
-    assert_eq!(payment.pay(id, Some("100".parse().unwrap())).await.unwrap(), partly);
+    let partly = payment.pay(id, &PaymentCreate::of("100".parse().unwrap())).await.unwrap();
+    assert_eq!(payment.pay(id, &PaymentCreate::of("100".parse().unwrap())).await.unwrap(), partly);
     assert_eq!(invoices.get(id).await.unwrap(), partly);
-    assert_eq!(invoices.pay(id, None).await.unwrap().status, InvoiceStatus::Paid);
-    assert_eq!(invoices.refund(id, None).await.unwrap().status, InvoiceStatus::Cancelled);
+    assert_eq!(invoices.pay(id, &PaymentCreate::default()).await.unwrap().status, InvoiceStatus::Paid);
+    assert_eq!(invoices.refund(id, &PaymentCreate::default()).await.unwrap().status, InvoiceStatus::Cancelled);
     let wrong = invoices.create(&InvoiceCreate::new("1".parse().unwrap())).await.unwrap();
     assert_eq!(invoices.void(wrong.id).await.unwrap().status, InvoiceStatus::Cancelled);
     assert_eq!(all(&invoices).await.len(), 2);

@@ -264,8 +264,10 @@ async fn invoices_can_be_filtered_by_status_and_number() {
         let done = server.store().write("step", (status, tenant, id), async |tx, &(status, tenant, id)| match status {
             "sent" => invoices::send(tx, tenant, id).await,
             "viewed" => invoices::view(tx, tenant, id).await,
-            "partial" => invoices::pay(tx, tenant, id, Some(Decimal::parse("0.5").unwrap())).await,
-            "paid" => invoices::pay(tx, tenant, id, None).await,
+            "partial" => {
+                invoices::pay(tx, tenant, id, invoices::PaymentCreate::of(Decimal::parse("0.5").unwrap())).await
+            }
+            "paid" => invoices::pay(tx, tenant, id, invoices::PaymentCreate::default()).await,
             _ => svc_core::resources::crud::get(tx, tenant, id).await,
         });
         done.await.unwrap();

@@ -11,7 +11,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
         "Accounts",
         &["init", "account", "key", "member", "dashboard", "app", "grant", "audit", "request", "platform-key"],
     ),
-    ("Business", &["contact", "quote", "booking", "job", "invoice", "import", "export", "find"]),
+    ("Business", &["contact", "quote", "booking", "job", "invoice", "payment", "import", "export", "find"]),
     ("Webhooks", &["webhook", "delivery", "event", "trigger", "listen"]),
     ("Database", &["db"]),
     ("Servers", &["login", "logout", "profiles", "api", "open", "mcp"]),

@@ -4,14 +4,15 @@ mod overdue;
 
 use std::collections::BTreeSet;
 
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 use svc_core::find::SearchParams;
 use svc_core::lookup::KindInAccount;
 use svc_core::operation::{Listing, Operation};
-use svc_core::platform::PaymentAmount;
 use svc_core::platform::operations::{self, Records};
-use svc_core::resources::invoices::{Invoice, InvoiceCreate, InvoiceFilter, InvoiceId, InvoiceStatus, InvoiceUpdate};
-use svc_core::values::{Decimal, TenantId};
+use svc_core::resources::invoices::{
+    Invoice, InvoiceCreate, InvoiceFilter, InvoiceId, InvoiceStatus, InvoiceUpdate, PaymentCreate,
+};
+use svc_core::values::{Decimal, TenantId, Text};
 
 use super::lookup::{self, FoundRecord};
 use super::records::{self, RecordCommand};
@@ -46,6 +47,8 @@ pub(crate) enum InvoiceCommand {
         /// Amount paid, in the invoice's currency. The default is the outstanding amount.
         #[arg(long, value_parser = Decimal::parse, allow_negative_numbers = true)]
         amount: Option<Decimal>,
+        #[command(flatten)]
+        note: PaymentNote,
     },
     /// Cancel an invoice that has no payments.
     #[command(after_help = "Example:\n  svc invoice void 0195a3c3")]
@@ -64,6 +67,8 @@ pub(crate) enum InvoiceCommand {
         /// Amount refunded, in the invoice's currency. The default is the amount paid.
         #[arg(long, value_parser = Decimal::parse, allow_negative_numbers = true)]
         amount: Option<Decimal>,
+        #[command(flatten)]
+        note: PaymentNote,
     },
     /// Mark unpaid invoices past their due date as overdue.
     ///
@@ -76,6 +81,23 @@ pub(crate) enum InvoiceCommand {
         #[arg(long, alias = "tenant", env = "SVC_TENANT", hide_env_values = true, value_name = "ID")]
         account: Option<IdArg>,
     },
+}
+
+/// What is recorded beside the amount of a payment or a refund.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct PaymentNote {
+    /// How it was paid, such as card.
+    #[arg(long, value_parser = Text::<100>::parse)]
+    method: Option<Text<100>>,
+    /// What the payment is called elsewhere, such as on a bank statement.
+    #[arg(long, value_parser = Text::<255>::parse)]
+    reference: Option<Text<255>>,
+}
+
+impl PaymentNote {
+    fn of(self, amount: Option<Decimal>) -> PaymentCreate {
+        PaymentCreate { amount, method: self.method, reference: self.reference }
+    }
 }
 
 impl ResourceCommands for Invoice {
@@ -113,8 +135,8 @@ pub(crate) async fn run(session: &Session, command: InvoiceCommand) -> Result<Ou
         InvoiceCommand::Records(command) => records::run(session, service, command).await,
         InvoiceCommand::Send(target) => set_status(service, &target, &operations::SEND_INVOICE).await,
         InvoiceCommand::View(target) => set_status(service, &target, &operations::VIEW_INVOICE).await,
-        InvoiceCommand::Pay { target, amount } => {
-            report_payment(&lookup::call(service, &target, &operations::PAY_INVOICE, PaymentAmount { amount }).await?)
+        InvoiceCommand::Pay { target, amount, note } => {
+            report_payment(&lookup::call(service, &target, &operations::PAY_INVOICE, note.of(amount)).await?)
         }
         InvoiceCommand::Void(target) => {
             let found = lookup::find::<Invoice>(service, &target.id, &target.account).await?;
@@ -128,13 +150,13 @@ pub(crate) async fn run(session: &Session, command: InvoiceCommand) -> Result<Ou
             let invoice = lookup::call(service, &target, &operations::RESEND_INVOICE, ()).await?;
             Outcome::new(&invoice, format!("Invoice {} was sent again.", invoice.invoice_number))
         }
-        InvoiceCommand::Refund { target, amount } => {
+        InvoiceCommand::Refund { target, amount, note } => {
             let found = lookup::find::<Invoice>(service, &target.id, &target.account).await?;
             if session.asks_first {
                 let (refund, title) = (refund(&found.record, amount), title(service, &found).await?);
                 session.confirm(&format!("Record a refund of {refund} for {title}? Webhooks are notified."))?;
             }
-            report_refund(&found.call(service, &operations::REFUND_INVOICE, PaymentAmount { amount }).await?)
+            report_refund(&found.call(service, &operations::REFUND_INVOICE, note.of(amount)).await?)
         }
         InvoiceCommand::Overdue { account } => overdue::run(service, account.as_ref()).await,
     }

@@ -1,13 +1,14 @@
 //! The steps of invoices and quotes that the back office of the operator takes.
 
+use svc_core::operation::Listing;
+use svc_core::pages::Page;
 use svc_core::personal::{ContactData, ContactDataParams, Erasure, ErasureCreate};
-use svc_core::platform::{MarkedInvoices, OverdueCheck, PaymentAmount, operations};
+use svc_core::platform::{LogParams, MarkedInvoices, OverdueCheck, PaymentListFilter, operations};
 use svc_core::resources::contacts::{Contact, ContactId};
 use svc_core::resources::conversions::{JobInvoicing, QuoteConversion};
-use svc_core::resources::invoices::{Invoice, InvoiceId, OverduePosition};
+use svc_core::resources::invoices::{BookedPayment, Invoice, InvoiceId, OverduePosition, PaymentCreate};
 use svc_core::resources::jobs::{Job, JobId};
 use svc_core::resources::quotes::{Quote, QuoteId};
-use svc_core::values::Decimal;
 
 use super::Platform;
 use crate::collection::Collection;
@@ -42,20 +43,44 @@ impl Collection<Invoice, Platform> {
         self.call_versioned(&operations::RESEND_INVOICE, Some(id.uuid()), &()).await
     }
 
-    /// Records a payment: of this amount in the currency of the invoice, or of all that is left to pay.
+    /// Records a payment: of its amount in the currency of the invoice, or without one of all that is left to pay.
     ///
     /// # Errors
     /// As [`send`](Self::send); `validation_failed` for more than is left to pay.
-    pub async fn pay(&self, id: InvoiceId, amount: Option<Decimal>) -> Result<Versioned<Invoice>> {
-        self.call_versioned(&operations::PAY_INVOICE, Some(id.uuid()), &PaymentAmount { amount }).await
+    pub async fn pay(&self, id: InvoiceId, payment: &PaymentCreate) -> Result<Versioned<Invoice>> {
+        self.call_versioned(&operations::PAY_INVOICE, Some(id.uuid()), payment).await
     }
 
-    /// Records a refund: of this amount in the currency of the invoice, or of all that was paid, which cancels the invoice.
+    /// Records a refund: of its amount in the currency of the invoice, or without one of all that was paid, which cancels the
+    /// invoice.
     ///
     /// # Errors
     /// As [`send`](Self::send); `validation_failed` for more than was paid.
-    pub async fn refund(&self, id: InvoiceId, amount: Option<Decimal>) -> Result<Versioned<Invoice>> {
-        self.call_versioned(&operations::REFUND_INVOICE, Some(id.uuid()), &PaymentAmount { amount }).await
+    pub async fn refund(&self, id: InvoiceId, refund: &PaymentCreate) -> Result<Versioned<Invoice>> {
+        self.call_versioned(&operations::REFUND_INVOICE, Some(id.uuid()), refund).await
+    }
+
+    /// Returns a page of the payments and refunds of the account, or of an invoice, the newest first. The `next_cursor` of a
+    /// page is the `cursor` of the next one.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use svc_core::platform::{LogParams, PaymentListFilter};
+    ///
+    /// # async fn example(account: svc_client::AccountClient) -> Result<(), svc_client::Error> {
+    /// let page = account.invoices().payments(LogParams::default(), PaymentListFilter::default()).await?;
+    /// for payment in &page.data {
+    ///     println!("{} {}", payment.invoice_number, payment.amount);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Any [`Error`](crate::Error).
+    pub async fn payments(&self, page: LogParams, filter: PaymentListFilter) -> Result<Page<BookedPayment>> {
+        self.call(&operations::LIST_PAYMENTS, None, &Listing { page, filter }).await
     }
 
     /// Cancels an invoice on which nothing was paid.

@@ -31,10 +31,10 @@ async fn a_payment_is_repeated_under_its_idempotency_key() {
     let server = serve(vec![problem(503, "unavailable"), problem(429, "rate_limited"), paid()]).await;
     let invoices = account(&server).invoices();
     let id = ID.parse().unwrap();
-    let version = invoices.pay(id, Some("100.00".parse().unwrap())).await.unwrap().etag;
+    let version = invoices.pay(id, &PaymentCreate::of("100.00".parse().unwrap())).await.unwrap().etag;
     assert_eq!(version.as_str(), "\"v2\"");
-    invoices.pay(id, None).await.unwrap();
-    invoices.with_idempotency_key("bank-transfer-17").unwrap().refund(id, None).await.unwrap();
+    invoices.pay(id, &PaymentCreate::default()).await.unwrap();
+    invoices.with_idempotency_key("bank-transfer-17").unwrap().refund(id, &PaymentCreate::default()).await.unwrap();
 
     let sent = requests(&server).await;
     let keys: Vec<_> = sent.iter().map(|request| header(request, "idempotency-key").unwrap()).collect();

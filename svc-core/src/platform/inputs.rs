@@ -12,8 +12,8 @@ use crate::accounts::sessions::Role;
 use crate::accounts::tenants::{DeveloperAccess, Tenant, TenantCreate};
 use crate::input::Input;
 use crate::pages::{Limit, SentCursor, Since};
-use crate::resources::invoices::OverduePosition;
-use crate::values::{AnyObject, Currency, Decimal, Email, EventKind, Patch, Text, TextEnum, Timestamp};
+use crate::resources::invoices::{InvoiceId, OverduePosition};
+use crate::values::{AnyObject, Currency, Email, EventKind, Patch, Text, TextEnum, Timestamp};
 use crate::webhooks::deliveries::DeliveryStatus;
 use crate::webhooks::subscriptions::{SubscriptionId, WebhookCreate};
 
@@ -185,13 +185,6 @@ pub struct MemberUpdate {
     pub role: Role,
 }
 
-/// A payment or a refund.
-#[derive(Clone, Debug, PartialEq, Input)]
-pub struct PaymentAmount {
-    /// The amount in the currency of the invoice. Without it, or with null, it is all that is left to pay or was paid.
-    pub amount: Option<Decimal>,
-}
-
 /// Where a check for overdue invoices goes on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Input)]
 pub struct OverdueCheck {
@@ -327,6 +320,24 @@ pub struct NewestParams {
 pub struct LogFilter {
     /// Returns only what happened at or after this time, in RFC 3339 with an offset.
     pub since: Option<Since>,
+}
+
+/// The filters of the list of payments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Input)]
+pub struct PaymentListFilter {
+    /// Returns only payments of this invoice, of which the newest 1,000 are listed.
+    pub invoice_id: Option<InvoiceId>,
+    /// Returns only payments at or after this time, in RFC 3339 with an offset.
+    pub since: Option<Since>,
+    /// Returns only payments before this time, in RFC 3339 with an offset.
+    pub until: Option<Since>,
+}
+
+impl PaymentListFilter {
+    /// Returns what a cursor of the list is valid for.
+    pub fn scope(&self) -> impl Serialize + '_ {
+        (self.invoice_id, self.since, self.until)
+    }
 }
 
 /// The filters of the request log.

@@ -181,6 +181,7 @@ pub fn platform() -> Operations {
         &PAY_INVOICE,
         &REFUND_INVOICE,
         &VOID_INVOICE,
+        &LIST_PAYMENTS,
         &MARK_OVERDUE_INVOICES,
         &ACCEPT_QUOTE,
         &DECLINE_QUOTE,

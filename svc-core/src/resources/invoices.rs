@@ -3,6 +3,7 @@
 //! Each operation of the back office is one function over a transaction, for applications that embed this crate and for
 //! the command line. It fires its own event and then `invoice.updated`, in the transaction of the change.
 
+mod bookkeeping;
 mod changes;
 mod outstanding;
 mod overdue;
@@ -27,6 +28,7 @@ use crate::values::{
 };
 use crate::webhooks::events;
 
+pub use self::bookkeeping::{BookedPayment, payments};
 pub use self::changes::{refund, update};
 pub use self::outstanding::{MAX_SUMMED, Outstanding, outstanding_of};
 pub use self::overdue::{OVERDUE_STEP, OverdueChecks, OverduePosition, check_overdue, overdue};
@@ -235,6 +237,34 @@ pub struct Payment {
     pub currency: Currency,
     /// When the payment was received.
     pub paid_at: Timestamp,
+    /// Whether it is a refund: money that went back. Events of payments are never refunds, and have this and the next two
+    /// fields not; the platform API does.
+    #[serde(skip_serializing, default)]
+    pub is_refund: bool,
+    /// How it was paid, in the account's own words, such as `card`. `None` if it was not recorded.
+    #[serde(skip_serializing, default)]
+    pub method: Option<Text<100>>,
+    /// What the payment is called elsewhere, such as on a bank statement. `None` if it was not recorded.
+    #[serde(skip_serializing, default)]
+    pub reference: Option<Text<255>>,
+}
+
+/// A payment or a refund that the back office records.
+#[derive(Clone, Debug, Default, PartialEq, Input)]
+pub struct PaymentCreate {
+    /// The amount in the currency of the invoice. Without it, or with null, it is all that is left to pay or was paid.
+    pub amount: Option<Decimal>,
+    /// How it was paid, in your own words, such as `card` or `bank transfer`. Must be a single line.
+    pub method: Option<Text<100>>,
+    /// What the payment is called elsewhere, such as on a bank statement. Must be a single line.
+    pub reference: Option<Text<255>>,
+}
+
+impl PaymentCreate {
+    /// Returns a payment of this amount, without a method and a reference.
+    pub fn of(amount: Decimal) -> Self {
+        Self { amount: Some(amount), ..Self::default() }
+    }
 }
 
 /// An invoice after a refund: the `data` of the event `invoice.refunded`.
@@ -328,7 +358,7 @@ pub async fn resend(tx: &mut dyn Tx, tenant: TenantId, id: InvoiceId) -> Result<
     Ok(invoice)
 }
 
-/// Records a payment of `amount`, or of all that is left to pay.
+/// Records a payment of an amount, or of all that is left to pay.
 ///
 /// An invoice that is paid in full becomes `paid` and fires `invoice.paid` first; any other becomes `partial`. Then
 /// `invoice.updated` and `payment.succeeded` are fired.
@@ -336,14 +366,14 @@ pub async fn resend(tx: &mut dyn Tx, tenant: TenantId, id: InvoiceId) -> Result<
 /// # Errors
 /// [`Error::NotFound`]; [`Error::NotAllowed`] if the invoice is paid or cancelled; `validation_failed` on `amount` if it
 /// is zero or more than what is left.
-pub async fn pay(tx: &mut dyn Tx, tenant: TenantId, id: InvoiceId, amount: Option<Decimal>) -> Result<Invoice, Error> {
+pub async fn pay(tx: &mut dyn Tx, tenant: TenantId, id: InvoiceId, input: PaymentCreate) -> Result<Invoice, Error> {
     let now = advance_clock(tx, tenant).await?;
     let wall_clock = WriteTime::new(tx, now).wall_clock;
     let mut invoice: Invoice = crud::get(tx, tenant, id).await?;
     invoice.check(InvoiceStep::Pay)?;
     let scale = invoice.currency.scale();
     let left = invoice.total.minor() - invoice.amount_paid.minor();
-    let paid = match amount {
+    let paid = match input.amount {
         Some(amount) => amount_in("amount", amount, invoice.currency)?.minor(),
         None => left,
     };
@@ -370,6 +400,9 @@ pub async fn pay(tx: &mut dyn Tx, tenant: TenantId, id: InvoiceId, amount: Optio
         amount: Amount::from_minor(paid, scale),
         currency: invoice.currency,
         paid_at: wall_clock,
+        is_refund: false,
+        method: input.method,
+        reference: input.reference,
     };
     tx.insert_payment(tenant, &payment).await?;
     events::emit(tx, tenant, at, &[EventKind::PaymentSucceeded], &payment).await?;

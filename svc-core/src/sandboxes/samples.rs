@@ -61,7 +61,8 @@ async fn create_invoices(tx: &mut dyn Tx, sandbox: &Tenant, [mia, liam, priya]: 
         }
         if steps > 1 {
             let part = if steps == 2 { Some(decimal("500")?) } else { None };
-            invoices::pay(tx, tenant, invoice.id, part).await?;
+            invoices::pay(tx, tenant, invoice.id, invoices::PaymentCreate { amount: part, ..Default::default() })
+                .await?;
         }
     }
     Ok(())

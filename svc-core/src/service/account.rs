@@ -11,6 +11,7 @@ use crate::resources::contacts::Contact;
 use crate::resources::invoices::Invoice;
 use crate::resources::jobs::Job;
 use crate::resources::quotes::Quote;
+use crate::today::{self, Today};
 use crate::values::TenantId;
 use crate::webhooks::subscriptions::WebhookSubscription;
 
@@ -112,6 +113,29 @@ impl<'e> Account<'e> {
     /// ```
     pub async fn find(self, text: FindText) -> Result<SearchResults, Error> {
         self.call(&operations::FIND_RECORDS, text).await
+    }
+
+    /// Returns what wants attention today: what customers owe, what was paid this month, who comes, and what waits.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// # let account = svc.account(tenant);
+    /// let invoice = account.invoices().create(InvoiceCreate::new("149.50".parse()?)).await?;
+    /// account.invoices().send(invoice.id).await?;
+    /// let today = account.today().await?;
+    /// assert_eq!(today.receivables()[0].total().to_string(), "149.5");
+    /// # Ok(()) });
+    /// ```
+    pub async fn today(self) -> Result<Today, Error> {
+        let read = self.runner.read("svc.account.today", self.id, async |tx, &tenant| today::read(tx, tenant).await);
+        read.await
     }
 
     /// Returns the API keys.

@@ -1,16 +1,20 @@
 //! Invoices of an account, with the operations of the back office.
 
+use std::ops::Range;
+
 use super::executor::Account;
 use super::records::Records;
 use crate::error::Error;
-use crate::platform::{OverdueCheck, PaymentAmount, operations};
+use crate::platform::{OverdueCheck, operations};
 use crate::resources::contacts::ContactId;
-use crate::resources::invoices::{self, Invoice, InvoiceCreate, InvoiceId, InvoiceUpdate, Outstanding, Payment};
-use crate::values::Decimal;
+use crate::resources::invoices::{
+    self, BookedPayment, Invoice, InvoiceCreate, InvoiceId, InvoiceUpdate, Outstanding, Payment, PaymentCreate,
+};
+use crate::values::{Decimal, Timestamp};
 
 /// What the back office does with invoices. The API cannot change them.
 impl Records<'_, Invoice> {
-    /// Returns the newest payments of an invoice, at most `limit`, newest first.
+    /// Returns the newest payments and refunds of an invoice, at most `limit`, newest first.
     ///
     /// # Errors
     /// [`Error::Store`].
@@ -37,6 +41,60 @@ impl Records<'_, Invoice> {
                 Ok(tx.payments(tenant, id, limit).await?)
             })
             .await
+    }
+
+    /// Returns the newest payments and refunds of the account in a range of times, newest first and at most `limit`, and the
+    /// time before which the next page begins, if there may be more.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// let invoices = svc.account(tenant).invoices();
+    /// let invoice = invoices.create(InvoiceCreate::new("149.50".parse().unwrap())).await?;
+    /// invoices.pay(invoice.id).await?;
+    /// let (booked, next) = invoices.booked_payments(Timestamp::from_micros(0)..Timestamp::MAX, 10).await?;
+    /// assert_eq!((booked[0].invoice_number.as_str(), next), ("INV-0001", None));
+    /// # Ok(()) });
+    /// ```
+    pub async fn booked_payments(
+        self,
+        times: Range<Timestamp>,
+        limit: u32,
+    ) -> Result<(Vec<BookedPayment>, Option<Timestamp>), Error> {
+        let Account { runner, id: tenant } = self.account;
+        let read =
+            runner.read("svc.invoices.booked_payments", (tenant, times, limit), async |tx, (tenant, times, limit)| {
+                invoices::payments(tx, *tenant, None, times.clone(), *limit).await
+            });
+        read.await
+    }
+
+    /// Records a payment with its method and its reference.
+    ///
+    /// # Errors
+    /// As [`pay`](Self::pay).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// let invoices = svc.account(tenant).invoices();
+    /// let invoice = invoices.create(InvoiceCreate::new("149.50".parse()?)).await?;
+    /// let payment = PaymentCreate { method: Some("card".parse()?), ..PaymentCreate::default() };
+    /// invoices.pay_with(invoice.id, payment).await?;
+    /// assert_eq!(invoices.payments(invoice.id, 1).await?[0].method, Some("card".parse()?));
+    /// # Ok(()) });
+    /// ```
+    pub async fn pay_with(self, id: InvoiceId, payment: PaymentCreate) -> Result<Invoice, Error> {
+        self.account.call_on(&operations::PAY_INVOICE, id, payment).await
     }
 
     /// Returns what a contact has yet to pay, by currency.
@@ -181,7 +239,7 @@ impl Records<'_, Invoice> {
     /// # Ok(()) });
     /// ```
     pub async fn pay(self, id: InvoiceId) -> Result<Invoice, Error> {
-        self.account.call_on(&operations::PAY_INVOICE, id, PaymentAmount { amount: None }).await
+        self.account.call_on(&operations::PAY_INVOICE, id, PaymentCreate::default()).await
     }
 
     /// Records a payment of this amount, which may be all that is left. Fires the events of [`pay`](Self::pay), without
@@ -205,7 +263,7 @@ impl Records<'_, Invoice> {
     /// # Ok(()) });
     /// ```
     pub async fn pay_part(self, id: InvoiceId, amount: Decimal) -> Result<Invoice, Error> {
-        self.account.call_on(&operations::PAY_INVOICE, id, PaymentAmount { amount: Some(amount) }).await
+        self.account.call_on(&operations::PAY_INVOICE, id, PaymentCreate::of(amount)).await
     }
 
     /// Records the refund of all that was paid. Fires `invoice.refunded`, then `invoice.updated`.
@@ -228,7 +286,7 @@ impl Records<'_, Invoice> {
     /// # Ok(()) });
     /// ```
     pub async fn refund(self, id: InvoiceId) -> Result<Invoice, Error> {
-        self.account.call_on(&operations::REFUND_INVOICE, id, PaymentAmount { amount: None }).await
+        self.account.call_on(&operations::REFUND_INVOICE, id, PaymentCreate::default()).await
     }
 
     /// Records a refund of this amount. Fires `invoice.refunded`, then `invoice.updated`.
@@ -252,7 +310,7 @@ impl Records<'_, Invoice> {
     /// # Ok(()) });
     /// ```
     pub async fn refund_part(self, id: InvoiceId, amount: Decimal) -> Result<Invoice, Error> {
-        self.account.call_on(&operations::REFUND_INVOICE, id, PaymentAmount { amount: Some(amount) }).await
+        self.account.call_on(&operations::REFUND_INVOICE, id, PaymentCreate::of(amount)).await
     }
 
     /// Cancels an invoice on which nothing was paid. Fires `invoice.voided`, then `invoice.updated`.

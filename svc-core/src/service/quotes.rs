@@ -69,7 +69,6 @@ impl Records<'_, Quote> {
     ///
     /// ```
     /// use svc_core::prelude::*;
-    /// use svc_core::resources::conversions::{JobInvoicing, QuoteConversion};
     ///
     /// # svc_core::service::example(async |svc, tenant| {
     /// # let account = svc.account(tenant);
@@ -100,7 +99,6 @@ impl Records<'_, Job> {
     ///
     /// ```
     /// use svc_core::prelude::*;
-    /// use svc_core::resources::conversions::JobInvoicing;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
     /// # let account = svc.account(tenant);

@@ -1,12 +1,14 @@
 //! The generic repository of each resource, and what contacts and payments need besides.
 
+use std::ops::Range;
+
 use async_trait::async_trait;
 
 use super::StoreResult;
 use crate::pages::ListQuery;
 use crate::resources::Resource;
 use crate::resources::contacts::{ContactId, OfContact};
-use crate::resources::invoices::{InvoiceId, Payment};
+use crate::resources::invoices::{InvoiceId, Payment, PaymentId};
 use crate::resources::starts::{HasStart, StartPlace};
 use crate::values::{Email, Id, TenantId, Timestamp};
 
@@ -84,12 +86,16 @@ pub trait RecordsByStart<R: HasStart>: Send {
     ) -> StoreResult<Vec<R>>;
 }
 
-/// Payments of invoices.
+/// Payments of invoices, and refunds.
 #[async_trait]
 pub trait PaymentRepository: Send {
-    /// Adds a payment.
+    /// Adds a payment or a refund.
     async fn insert_payment(&mut self, tenant: TenantId, payment: &Payment) -> StoreResult<()>;
 
-    /// Returns the newest payments of an invoice, at most `limit`, newest first.
+    /// Returns the newest payments and refunds of an invoice, at most `limit`, newest first.
     async fn payments(&mut self, tenant: TenantId, invoice: InvoiceId, limit: u32) -> StoreResult<Vec<Payment>>;
+
+    /// Returns the newest payments and refunds of a tenant whose ids are in a range, at most `limit`, newest first. It costs
+    /// O(limit).
+    async fn payments_in(&mut self, tenant: TenantId, ids: Range<PaymentId>, limit: u32) -> StoreResult<Vec<Payment>>;
 }

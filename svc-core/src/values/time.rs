@@ -184,6 +184,12 @@ impl Date {
         Self(self.0.saturating_add(jiff::Span::new().days(days.clamp(-3_000_000, 3_000_000))))
     }
 
+    /// Returns the first date of its month.
+    #[must_use]
+    pub fn first_of_month(self) -> Self {
+        Self(self.0.first_of_month())
+    }
+
     /// Returns the days since 1970-01-01, as databases count them.
     pub fn days(self) -> i64 {
         self.0.duration_since(EPOCH.date()).as_hours() / 24

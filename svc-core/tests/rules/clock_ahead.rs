@@ -60,7 +60,9 @@ fn dates_and_expiries_follow_the_wall_clock() {
     assert!(paid.updated_at > time(AHEAD));
     fixture.new_events();
     fixture
-        .write((tenant, invoice.id), async |tx, &(tenant, id)| invoices::refund(tx, tenant, id, None).await)
+        .write((tenant, invoice.id), async |tx, &(tenant, id)| {
+            invoices::refund(tx, tenant, id, invoices::PaymentCreate::default()).await
+        })
         .unwrap();
     let refunded: serde_json::Value = serde_json::from_str(fixture.new_events()[0].data.get()).unwrap();
     assert_eq!(refunded["refunded_at"], now.to_string());

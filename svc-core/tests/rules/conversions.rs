@@ -2,7 +2,6 @@
 
 use futures_util::FutureExt as _;
 use serde_json::json;
-use svc_core::error::Error;
 use svc_core::prelude::*;
 use svc_core::resources::conversions::{JobInvoicing, QuoteConversion};
 

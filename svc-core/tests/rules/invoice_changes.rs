@@ -19,7 +19,8 @@ impl Rules {
     fn refund(&self, id: InvoiceId, amount: Option<&str>) -> Result<Invoice, Error> {
         let (tenant, amount) = (self.tenant, amount.map(|amount| Decimal::parse(amount).unwrap()));
         self.write((tenant, id, amount), async |tx, &(tenant, id, amount)| {
-            invoices::refund(tx, tenant, id, amount).await
+            invoices::refund(tx, tenant, id, invoices::PaymentCreate { amount, ..invoices::PaymentCreate::default() })
+                .await
         })
     }
 

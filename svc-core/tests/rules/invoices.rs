@@ -17,7 +17,8 @@ pub(crate) const SEND: Step = |tx, tenant, id| Box::pin(invoices::send(tx, tenan
 pub(crate) const VIEW: Step = |tx, tenant, id| Box::pin(invoices::view(tx, tenant, id));
 pub(crate) const VOID: Step = |tx, tenant, id| Box::pin(invoices::void(tx, tenant, id));
 pub(crate) const RESEND: Step = |tx, tenant, id| Box::pin(invoices::resend(tx, tenant, id));
-pub(crate) const PAY: Step = |tx, tenant, id| Box::pin(invoices::pay(tx, tenant, id, None));
+pub(crate) const PAY: Step =
+    |tx, tenant, id| Box::pin(invoices::pay(tx, tenant, id, invoices::PaymentCreate::default()));
 
 impl Rules {
     pub(crate) fn invoice(&self, body: Value) -> Result<Invoice, Error> {
@@ -36,7 +37,7 @@ impl Rules {
     pub(crate) fn pay(&self, id: InvoiceId, amount: &str) -> Result<Invoice, Error> {
         let (tenant, amount) = (self.tenant, Decimal::parse(amount).unwrap());
         self.write((tenant, id, amount), async |tx, &(tenant, id, amount)| {
-            invoices::pay(tx, tenant, id, Some(amount)).await
+            invoices::pay(tx, tenant, id, invoices::PaymentCreate::of(amount)).await
         })
     }
 

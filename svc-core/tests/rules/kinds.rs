@@ -27,7 +27,9 @@ fn every_kind_is_fired_by_an_operation() {
         fixture.step(step, invoice).unwrap();
     }
     fixture
-        .write((tenant, invoice), async |tx, &(tenant, invoice)| invoices::refund(tx, tenant, invoice, None).await)
+        .write((tenant, invoice), async |tx, &(tenant, invoice)| {
+            invoices::refund(tx, tenant, invoice, invoices::PaymentCreate::default()).await
+        })
         .unwrap();
     let voided = fixture.invoice(json!({ "total": 100 })).unwrap().id;
     fixture.step(VOID, voided).unwrap();

@@ -271,6 +271,7 @@ pub(super) fn icon(name: &str) -> Markup {
             r#"<circle cx="8" cy="5" r="2.8"/><path d="M2.5 14c.6-3 2.8-4.4 5.5-4.4s4.900 1.400 5.500 4.400"/>"#
         }
         "invoice" => r#"<path d="M3.500 1.500h9v13l-2.200-1.400L8 14.500l-2.300-1.400-2.200 1.400zM6 5h4M6 8h4"/>"#,
+        "payment" => r#"<path d="M1.500 4h13v8.500h-13zM1.500 7h13M4 10h3"/>"#,
         "quote" => r#"<path d="M3 2h7l3 3v9H3zM10 2v3h3M6 8.500h4M6 11h4"/>"#,
         "booking" => r#"<path d="M2.500 3.500h11v10h-11zM2.500 6.500h11M5.500 2v2.500M10.500 2v2.500"/>"#,
         "job" => r#"<path d="M2 5.500h12v8H2zM5.500 5.500V3h5v2.500M2 9h12"/>"#,

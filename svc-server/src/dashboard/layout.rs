@@ -33,6 +33,7 @@ const ACCOUNT: &[Group] = &[
         &[
             ("/contacts", "contact", "Contacts"),
             ("/invoices", "invoice", "Invoices"),
+            ("/payments", "payment", "Payments"),
             ("/quotes", "quote", "Quotes"),
             ("/bookings", "booking", "Bookings"),
             ("/jobs", "job", "Jobs"),
@@ -73,7 +74,8 @@ const NOTICES: &[(&str, &str)] = &[
     ("quote-sent", "The quote is marked as sent."),
     ("quote-accepted", "The quote is accepted."),
     ("quote-declined", "The quote is declined."),
-    ("member-added", "The member was added and can sign in now."),
+    ("member-added", "The member was added."),
+    ("member-can-sign-in", "The member was added and can sign in now."),
     ("member-changed", "The role was changed. It holds from the person's next request on."),
     ("member-removed", "The member was removed and sees nothing of this account any more."),
     ("sandbox-reset", "The sandbox was reset. It has its sample records again."),

@@ -22,8 +22,8 @@ use super::form::Form;
 use super::page_response::{PageError, PageResponse};
 use super::pages::{
     accounts, apps, attempts, audit, deliveries, delivery, developer_apps, endpoint_forms, events, find, keys, members,
-    overview, provider, record_actions, record_forms, records, reference, replays, requests, sandbox, settings,
-    sign_in, system, webhooks,
+    overview, payments, provider, record_actions, record_forms, records, reference, replays, requests, sandbox,
+    settings, sign_in, system, traffic, webhooks,
 };
 use super::site::Site;
 use crate::kernel::head::by_path;
@@ -130,7 +130,9 @@ fn table(has_apps: bool) -> Vec<Page> {
         post("/sign-out", SignedIn(|cx| Box::pin(sign_in::sign_out(cx)))),
         get("/switch", Member(|cx, email| Box::pin(members::accounts(cx, email)))),
         post("/switch/{id}", Member(|cx, email| Box::pin(members::choose(cx, email)))),
-        get("/", account(Viewer, overview::show)).reading(LONG_LIST),
+        get("/", account(Viewer, overview::show)).reading(overview::MEMORY),
+        get("/traffic", account(Viewer, traffic::show)).reading(LONG_LIST),
+        get("/payments", account(Viewer, payments::list)).reading(payments::MEMORY),
         get("/find", account(Viewer, find::show)),
         get("/webhooks", account(Viewer, webhooks::list)).reading(LONG_LIST),
         get("/webhooks/new", account(Developer, endpoint_forms::new)),

@@ -73,8 +73,8 @@ async fn fire_every_kind(tx: &mut dyn Tx, tenant: TenantId, url: &str) -> Result
     let invoice = invoices::create(tx, tenant, InvoiceCreate::from_body(&body(&invoice))?).await?;
     invoices::send(tx, tenant, invoice.id).await?;
     invoices::resend(tx, tenant, invoice.id).await?;
-    invoices::pay(tx, tenant, invoice.id, None).await?;
-    invoices::refund(tx, tenant, invoice.id, None).await?;
+    invoices::pay(tx, tenant, invoice.id, invoices::PaymentCreate::default()).await?;
+    invoices::refund(tx, tenant, invoice.id, invoices::PaymentCreate::default()).await?;
     let draft = invoices::create(tx, tenant, InvoiceCreate::from_body(br#"{"total": 0}"#)?).await?;
     invoices::void(tx, tenant, draft.id).await?;
 

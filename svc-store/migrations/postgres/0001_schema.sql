@@ -216,6 +216,9 @@ CREATE TABLE payments (
     amount     bigint      NOT NULL CHECK (amount >= 0),
     currency   text        NOT NULL CHECK (length(currency) = 3),
     paid_at    timestamptz NOT NULL,
+    is_refund  boolean     NOT NULL,
+    method     text,
+    reference  text,
     PRIMARY KEY (tenant_id, id),
     FOREIGN KEY (tenant_id, invoice_id) REFERENCES invoices (tenant_id, id)
 );

@@ -202,6 +202,9 @@ CREATE TABLE payments (
     amount     INTEGER NOT NULL CHECK (amount >= 0),
     currency   TEXT    NOT NULL CHECK (length(currency) = 3),
     paid_at    INTEGER NOT NULL,
+    is_refund  INTEGER NOT NULL CHECK (is_refund IN (0, 1)),
+    method     TEXT,
+    reference  TEXT,
     PRIMARY KEY (tenant_id, id),
     FOREIGN KEY (tenant_id, invoice_id) REFERENCES invoices (tenant_id, id)
 ) STRICT, WITHOUT ROWID;

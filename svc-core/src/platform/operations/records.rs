@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::logs::Position;
 use super::memory::EVENTS;
 use super::texts;
 use crate::accounts::platform_keys::Area;
@@ -20,20 +21,22 @@ use crate::operation::{Method, Operation, Viewed};
 use crate::pages::{ListParams, Page};
 use crate::personal::{self, ContactData, ContactDataParams, Erasure, ErasureCreate};
 use crate::platform::{
-    ExportPage, ExportParams, ImportCreate, ImportKind, ImportReport, ImportedRow, MarkedInvoices, OverdueCheck,
-    PaymentAmount,
+    ExportPage, ExportParams, ImportCreate, ImportKind, ImportReport, ImportedRow, LogParams, MarkedInvoices,
+    OverdueCheck, PaymentListFilter,
 };
 use crate::resources::bookings::{Booking, BookingFilter, BookingStatus};
 use crate::resources::contacts::{self, Contact, ContactId, OfContact};
 use crate::resources::conversions::{self, JobInvoicing, QuoteConversion};
-use crate::resources::invoices::{self, Invoice, InvoiceCreate, InvoiceFilter, InvoiceId, InvoiceUpdate};
+use crate::resources::invoices::{
+    self, BookedPayment, Invoice, InvoiceCreate, InvoiceFilter, InvoiceId, InvoiceUpdate, PaymentCreate,
+};
 use crate::resources::jobs::{Job, JobFilter, JobId};
 use crate::resources::kinds::AccountRecord;
 use crate::resources::quotes::{self, Quote, QuoteId};
 use crate::resources::starts::{self, StartListParams};
 use crate::resources::{BusinessRecord, Create, Delete, Resource, Update, crud};
 use crate::store::Tx;
-use crate::values::{Amount, Id, TenantId};
+use crate::values::{Amount, Id, TenantId, Timestamp};
 use crate::webhooks::subscriptions::{WebhookCreate, WebhookSubscription, WebhookSubscriptionWithSecret};
 
 /// The query of a list that can be searched.
@@ -234,11 +237,13 @@ struct InvoiceWithPayments {
     invoice: Invoice,
     /// The amount paid so far, less refunds, in `currency`.
     amount_paid: Amount,
+    /// The amount that is left to pay, in `currency`. Nothing is left of a draft, which nobody owes yet, and of a cancelled invoice.
+    outstanding: Amount,
 }
 
 impl From<Invoice> for InvoiceWithPayments {
     fn from(invoice: Invoice) -> Self {
-        Self { amount_paid: invoice.amount_paid, invoice }
+        Self { amount_paid: invoice.amount_paid, outstanding: invoice.outstanding(), invoice }
     }
 }
 
@@ -324,9 +329,9 @@ pub const RESEND_INVOICE: Operation<(TenantId, InvoiceId), (), Invoice> =
     );
 
 /// Records a payment of an invoice.
-pub const PAY_INVOICE: Operation<(TenantId, InvoiceId), PaymentAmount, Invoice> =
-    Operation::new("payInvoice", Method::Post, "invoices", "pay", &async |tx, (account, id), input: &PaymentAmount| {
-        invoices::pay(tx, account, id, input.amount).await
+pub const PAY_INVOICE: Operation<(TenantId, InvoiceId), PaymentCreate, Invoice> =
+    Operation::new("payInvoice", Method::Post, "invoices", "pay", &async |tx, (account, id), input: &PaymentCreate| {
+        invoices::pay(tx, account, id, input.clone()).await
     })
     .viewed(&WITH_PAYMENTS)
     .retrieved_by(&GET_INVOICE)
@@ -335,6 +340,35 @@ pub const PAY_INVOICE: Operation<(TenantId, InvoiceId), PaymentAmount, Invoice> 
         "Records a payment of the invoice: of `amount`, or without it of all that is left to pay.",
         "The invoice after the change.",
     );
+
+/// The query of [`LIST_PAYMENTS`].
+type PaymentList = Listing<LogParams, PaymentListFilter>;
+
+/// Lists the payments and refunds of an account.
+pub const LIST_PAYMENTS: Operation<TenantId, PaymentList, Page<BookedPayment>> = Operation::new(
+    "listPayments",
+    Method::Get,
+    "payments",
+    "",
+    &async |tx, account, input: &PaymentList| {
+        let sent = &input.filter;
+        let position = Position::of(tx, account, "payments", &input.page, &sent.scope())?;
+        let since = sent.since.map_or(Timestamp::from_micros(0), |since| since.0);
+        let until = sent.until.map(|until| until.0).into_iter().chain(position.before).min();
+        let times = since..until.unwrap_or(Timestamp::MAX);
+        let (found, next) = invoices::payments(tx, account, sent.invoice_id, times, position.limit).await?;
+        Ok(position.page(tx, found, next))
+    },
+)
+.unwrapped()
+.tagged("invoices")
+.reading(|input| input.page.limit.unwrap_or_default().get())
+.described(
+    "List payments",
+    "Returns a page of the payments and refunds of the account or of one of its invoices, the newest first, for its \
+         books. Payments of invoices that were imported are not known.",
+    "A page of payments.",
+);
 
 /// Returns what an account knows of a person.
 pub const GET_CONTACT_DATA: Operation<(TenantId, ContactId), ContactDataParams, ContactData> =
@@ -369,12 +403,12 @@ pub const ERASE_CONTACT: Operation<(TenantId, ContactId), ErasureCreate, Erasure
 );
 
 /// Records a refund of an invoice.
-pub const REFUND_INVOICE: Operation<(TenantId, InvoiceId), PaymentAmount, Invoice> = Operation::new(
+pub const REFUND_INVOICE: Operation<(TenantId, InvoiceId), PaymentCreate, Invoice> = Operation::new(
     "refundInvoice",
     Method::Post,
     "invoices",
     "refund",
-    &async |tx, (account, id), input: &PaymentAmount| invoices::refund(tx, account, id, input.amount).await,
+    &async |tx, (account, id), input: &PaymentCreate| invoices::refund(tx, account, id, input.clone()).await,
 )
 .viewed(&WITH_PAYMENTS)
 .retrieved_by(&GET_INVOICE)

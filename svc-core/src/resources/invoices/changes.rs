@@ -1,6 +1,9 @@
 //! Refunds, and updates of the fields of an invoice.
 
-use super::{Invoice, InvoiceStatus, InvoiceStep, InvoiceUpdate, RefundedInvoice, amount_in, store_change};
+use super::{
+    Invoice, InvoiceStatus, InvoiceStep, InvoiceUpdate, Payment, PaymentCreate, RefundedInvoice, amount_in,
+    store_change,
+};
 use crate::accounts::clocks::{WriteTime, advance_clock};
 use crate::accounts::tenants;
 use crate::error::{Error, FieldCode, Issue};
@@ -13,7 +16,7 @@ use crate::values::EventKind;
 use crate::values::{Amount, Decimal, Patch, TenantId, Timestamp};
 use crate::webhooks::events;
 
-/// Records a refund of `amount`, or of all that was paid. Fires `invoice.refunded` with a [`RefundedInvoice`], then
+/// Records a refund of an amount, or of all that was paid. Fires `invoice.refunded` with a [`RefundedInvoice`], then
 /// `invoice.updated`.
 ///
 /// An invoice that is refunded in full becomes `cancelled`. A refund in part does not change the status: an invoice that
@@ -22,18 +25,13 @@ use crate::webhooks::events;
 /// # Errors
 /// [`Error::NotFound`]; [`Error::NotAllowed`] if nothing was paid; `validation_failed` on `amount` if it is zero or more
 /// than what was paid.
-pub async fn refund(
-    tx: &mut dyn Tx,
-    tenant: TenantId,
-    id: InvoiceId,
-    amount: Option<Decimal>,
-) -> Result<Invoice, Error> {
+pub async fn refund(tx: &mut dyn Tx, tenant: TenantId, id: InvoiceId, input: PaymentCreate) -> Result<Invoice, Error> {
     let now = advance_clock(tx, tenant).await?;
     let wall_clock = WriteTime::new(tx, now).wall_clock;
     let mut invoice: Invoice = crud::get(tx, tenant, id).await?;
     let (paid, scale) = (invoice.amount_paid.minor(), invoice.currency.scale());
     invoice.check(InvoiceStep::Refund)?;
-    let back = match amount {
+    let back = match input.amount {
         Some(amount) => amount_in("amount", amount, invoice.currency)?.minor(),
         None => paid,
     };
@@ -47,6 +45,17 @@ pub async fn refund(
     }
     store_change(tx, tenant, now, &mut invoice, &[]).await?;
     let refunded_amount = Amount::from_minor(back, scale);
+    let refund = Payment {
+        id: tx.env().id(now),
+        invoice_id: id,
+        amount: refunded_amount,
+        currency: invoice.currency,
+        paid_at: wall_clock,
+        is_refund: true,
+        method: input.method,
+        reference: input.reference,
+    };
+    tx.insert_payment(tenant, &refund).await?;
     let refunded = RefundedInvoice { invoice, refunded_amount, refunded_at: wall_clock };
     events::emit(tx, tenant, now, &[EventKind::InvoiceRefunded], &refunded).await?;
     let at = advance_clock(tx, tenant).await?;

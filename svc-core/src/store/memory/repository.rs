@@ -1,5 +1,7 @@
 //! The generic repository of each resource, and what contacts and payments need besides.
 
+use std::ops::Range;
+
 use async_trait::async_trait;
 
 use super::{Key, MemoryTx, Table, insert, of_tenant};
@@ -7,7 +9,7 @@ use crate::error::StoreError;
 use crate::pages::{ListQuery, Order};
 use crate::resources::bookings::Booking;
 use crate::resources::contacts::{Contact, ContactId, OfContact};
-use crate::resources::invoices::{Invoice, InvoiceId, Payment};
+use crate::resources::invoices::{Invoice, InvoiceId, Payment, PaymentId};
 use crate::resources::jobs::Job;
 use crate::resources::quotes::Quote;
 use crate::resources::starts::{HasStart, StartPlace};
@@ -132,6 +134,11 @@ impl PaymentRepository for MemoryTx<'_> {
 
     async fn payments(&mut self, tenant: TenantId, invoice: InvoiceId, limit: u32) -> StoreResult<Vec<Payment>> {
         let payments = of_tenant(&self.state.payments, tenant).rev().filter(|payment| payment.invoice_id == invoice);
+        Ok(payments.take(limit as usize).cloned().collect())
+    }
+
+    async fn payments_in(&mut self, tenant: TenantId, ids: Range<PaymentId>, limit: u32) -> StoreResult<Vec<Payment>> {
+        let payments = of_tenant(&self.state.payments, tenant).rev().filter(|payment| ids.contains(&payment.id));
         Ok(payments.take(limit as usize).cloned().collect())
     }
 }

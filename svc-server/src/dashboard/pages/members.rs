@@ -9,7 +9,7 @@ use crate::dashboard::prelude::*;
 
 const ROLES: [(&str, &str); 3] = [
     ("viewer", "Viewer: sees everything except secrets"),
-    ("developer", "Developer: manages webhooks and replays deliveries as well"),
+    ("developer", "Developer: changes records, takes payments, voids invoices, and manages webhooks as well"),
     ("owner", "Owner: manages API keys, settings and members as well"),
 ];
 

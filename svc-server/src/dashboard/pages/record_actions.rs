@@ -1,6 +1,7 @@
 //! What can be done with a record beside editing it: the steps of an invoice, what a customer decides about a quote, and
 //! deleting and erasing a contact. A page shows the buttons that the record allows.
 
+use serde_json::Value;
 use svc_core::operation::AnyOperation;
 use svc_core::personal::{self, ErasureCreate};
 use svc_core::platform::operations::{INVOICE_JOB, PAY_INVOICE, REFUND_INVOICE};
@@ -157,6 +158,9 @@ fn invoice_buttons(cx: &Context<'_>, invoice: &Invoice, customer: Option<&str>, 
     }
 }
 
+/// What is recorded beside an amount: the names of the fields, and their labels.
+const NOTES: [(&str, &str); 2] = [("method", "Method, such as card"), ("reference", "Reference")];
+
 /// Returns a form for an amount of an invoice, behind a button. What was typed stays when it is refused.
 #[expect(clippy::too_many_arguments, reason = "the texts of a form, which say nothing without their names")]
 fn amount_form(
@@ -183,6 +187,13 @@ fn amount_form(
                     input id=(id) name="amount" type="text" inputmode="decimal" value=(typed) autocomplete="off"
                         aria-describedby={ "about-" (id) } aria-invalid=[problem.map(|_| "true")];
                     div id={ "about-" (id) } { @if let Some(reason) = problem { p.error role="alert" { (reason) } } }
+                }
+                @for (name, label) in NOTES {
+                    @let id = format!("{name}-{class}");
+                    div.field {
+                        label for=(id) { (label) }
+                        input id=(id) name=(name) type="text" value=(problem.map_or("", |_| cx.form.text(name))) autocomplete="off";
+                    }
                 }
                 button class=(class) type="submit" { (action) }
             }
@@ -260,5 +271,7 @@ async fn change_with_amount(
 ) -> Result<PageResponse, PageError> {
     cx.svc.account(tenant.id).invoices().get(cx.id()?).await?;
     let amount = amount(cx.form.text("amount")).map_err(PageError::Invalid)?;
-    change(cx, tenant.id, operation, &format!("{{\"amount\":{amount}}}"), next).await
+    let note = |name: &str| cx.form.given(name).map(|text| format!(",\"{name}\":{}", Value::from(text)));
+    let notes: String = NOTES.iter().filter_map(|(name, _)| note(name)).collect();
+    change(cx, tenant.id, operation, &format!("{{\"amount\":{amount}{notes}}}"), next).await
 }

@@ -4,6 +4,7 @@
 mod list;
 mod show;
 mod values;
+mod worklist;
 
 use std::ops::Range;
 
@@ -16,7 +17,9 @@ use uuid::Uuid;
 
 pub(crate) use self::list::list;
 pub(crate) use self::show::show;
+use self::values::text;
 pub(super) use self::values::{ContactNames, FieldValues, is_amount, label, money, name, names_of, short};
+pub(super) use self::worklist::Worklist;
 use super::kinds::Kind;
 
 /// The memory in which a list of records is made, or a piece of its CSV file, in records: with the fields of each as they are

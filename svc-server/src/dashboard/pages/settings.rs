@@ -218,7 +218,9 @@ pub(crate) async fn add_member(cx: &Context<'_>, tenant: &Tenant) -> Result<Page
             Err(Error::NotAllowed(reason)) => errors.add("email", reason),
             added => {
                 added.map_err(refusal)?;
-                return Ok(cx.see_other("/settings?notice=member-added"));
+                // Without an identity provider, a link of the operator signs members in.
+                let notice = if cx.site.provider_host().is_some() { "member-can-sign-in" } else { "member-added" };
+                return Ok(cx.see_other(&format!("/settings?notice={notice}")));
             }
         }
     }

@@ -207,7 +207,7 @@ async fn fill_records(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
         let input = invoices::InvoiceCreate::from_body(body.as_bytes())?;
         let invoice: Invoice = invoices::create(tx, tenant, input).await?;
         invoices::send(tx, tenant, invoice.id).await?;
-        invoices::pay(tx, tenant, invoice.id, None).await?;
+        invoices::pay(tx, tenant, invoice.id, invoices::PaymentCreate::default()).await?;
     }
     let quote = format!(r#"{{"contact_id": "{contact}", "total": 999999999999.9999, "currency": "UYW"}}"#);
     create::<Quote>(tx, tenant, quote).await?;

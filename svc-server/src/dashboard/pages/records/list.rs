@@ -9,7 +9,7 @@ use svc_core::values::RecordKind;
 use uuid::Uuid;
 
 use super::values::{ContactNames, is_amount, names_of, text, words};
-use super::{FieldValues, LISTED, Selection, find, name, short};
+use super::{FieldValues, LISTED, Selection, find, name, short, worklist};
 use crate::dashboard::csv;
 use crate::dashboard::pages::filters;
 use crate::dashboard::pages::kinds::{CONTACT, Kind, of_path};
@@ -27,6 +27,9 @@ const FILTERS: [&str; 6] = ["status", "contact", "search", "within", "since", "u
 pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let (kind, search) = (of_path(cx.path)?, cx.query.text("search"));
     let path = kind.list_path();
+    if let Some(name) = cx.query.given("show") {
+        return worklist::show(cx, tenant, kind, name).await;
+    }
     if let Ok(id) = search.parse::<Uuid>() {
         return Ok(cx.see_other(&kind.path(id)));
     }

@@ -113,12 +113,16 @@ async fn payments(cx: &Context<'_>, tenant: &Tenant, invoice: InvoiceId) -> Resu
             @if payments.is_empty() {
                 p.soft { "None. Payments on invoices that were imported are not known." }
             } @else {
-                (table("Payments", &["Received", "Amount", "Id"], html! {
+                (table("Payments", &["Received", "Amount", "Method", "Reference"], html! {
                     @for payment in &payments {
                         tr {
                             th scope="row" { (exact_time(&tenant.time_zone, payment.paid_at)) }
-                            td.number { (payment.amount.in_currency(payment.currency)) }
-                            td { code { (payment.id) } }
+                            td.number { @if payment.is_refund { "−" } (payment.amount.in_currency(payment.currency)) }
+                            td {
+                                @if payment.is_refund { (badge(Tone::Warn, "refund")) " " }
+                                (payment.method.as_ref().map_or("", |method| method.as_str()))
+                            }
+                            td { (payment.reference.as_ref().map_or("", |reference| reference.as_str())) }
                         }
                     }
                 }))

@@ -1,0 +1,183 @@
+//! What the owner of a business wants to know in the morning: what customers owe, what was paid this month, who comes today, and
+//! what waits for somebody in the office.
+//!
+//! [`read`] returns the records themselves, so that a figure and the list that it leads to cannot differ.
+
+use std::collections::BTreeMap;
+
+use crate::accounts::tenants;
+use crate::error::Error;
+use crate::pages::{Limit, ListParams, MAX_LIMIT, SentCursor, Since};
+use crate::resources::bookings::{Booking, BookingFilter, BookingStatus};
+use crate::resources::invoices::{self, BookedPayment, Invoice, InvoiceFilter, InvoiceStatus};
+use crate::resources::jobs::{Job, JobFilter, JobStatus};
+use crate::resources::quotes::{Quote, QuoteFilter, QuoteStatus};
+use crate::resources::starts::{self, StartListParams};
+use crate::resources::{Resource, crud};
+use crate::store::Tx;
+use crate::values::{Amount, Currency, Date, TenantId, Timestamp};
+
+/// The most records of one status, and the most payments, that are read.
+pub const MAX_READ: usize = 2_000;
+/// The days within which a quote has to expire to be listed.
+pub const EXPIRES_WITHIN_DAYS: i64 = 7;
+
+/// What wants attention in an account.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Today {
+    /// The calendar date in the time zone of the account.
+    pub date: Date,
+    /// When the next date begins there.
+    pub tomorrow: Timestamp,
+    /// The invoices that customers have not paid in full, the newest of each status first.
+    pub unpaid: Vec<Invoice>,
+    /// The payments and refunds since the first of the month, newest first.
+    pub payments: Vec<BookedPayment>,
+    /// The confirmed bookings that start today and tomorrow, the soonest first.
+    pub bookings: Vec<Booking>,
+    /// The quotes that await the customer's decision and expire within [`EXPIRES_WITHIN_DAYS`] days.
+    pub expiring: Vec<Quote>,
+    /// The jobs that are completed and have no invoice.
+    pub uninvoiced: Vec<Job>,
+    /// Whether there are more records than [`MAX_READ`] of a status, of which the older ones are left out.
+    pub is_cut: bool,
+}
+
+/// What customers owe in one currency, by how long it is overdue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Receivable {
+    /// The currency of the amounts.
+    pub currency: Currency,
+    /// What is not due yet, or has no due date.
+    pub not_due: Amount,
+    /// What is overdue by 1 to 30 days.
+    pub overdue_to_30: Amount,
+    /// What is overdue by 31 to 60 days.
+    pub overdue_to_60: Amount,
+    /// What is overdue by more than 60 days.
+    pub overdue_longer: Amount,
+}
+
+impl Receivable {
+    fn none(currency: Currency) -> Self {
+        let zero = Amount::from_minor(0, currency.scale());
+        Self { currency, not_due: zero, overdue_to_30: zero, overdue_to_60: zero, overdue_longer: zero }
+    }
+
+    /// Returns all of it.
+    pub fn total(&self) -> Amount {
+        sum([self.not_due, self.overdue()])
+    }
+
+    /// Returns what is overdue.
+    pub fn overdue(&self) -> Amount {
+        sum([self.overdue_to_30, self.overdue_to_60, self.overdue_longer])
+    }
+}
+
+fn sum<const N: usize>(amounts: [Amount; N]) -> Amount {
+    let minor = amounts.iter().fold(0_i64, |sum, amount| sum.saturating_add(amount.minor()));
+    Amount::from_minor(minor, amounts[0].scale())
+}
+
+impl Today {
+    /// Returns what customers owe, by currency.
+    pub fn receivables(&self) -> Vec<Receivable> {
+        let mut by_currency: BTreeMap<String, Receivable> = BTreeMap::new();
+        for invoice in &self.unpaid {
+            let code = invoice.currency.to_string();
+            let owed = by_currency.entry(code).or_insert_with(|| Receivable::none(invoice.currency));
+            let place = match self.days_overdue(invoice) {
+                ..=0 => &mut owed.not_due,
+                1..=30 => &mut owed.overdue_to_30,
+                31..=60 => &mut owed.overdue_to_60,
+                _ => &mut owed.overdue_longer,
+            };
+            *place = sum([*place, invoice.outstanding()]);
+        }
+        by_currency.into_values().collect()
+    }
+
+    /// Returns for how many days an invoice has been overdue: 0 or less if it is not.
+    pub fn days_overdue(&self, invoice: &Invoice) -> i64 {
+        invoice.due_date.map_or(0, |due| self.date.days() - due.days())
+    }
+
+    /// Returns what was paid this month less what was refunded, by currency.
+    pub fn paid(&self) -> Vec<(Currency, Amount)> {
+        let mut by_currency: BTreeMap<String, (Currency, Amount)> = BTreeMap::new();
+        for payment in &self.payments {
+            let zero = (payment.currency, Amount::from_minor(0, payment.currency.scale()));
+            let (_, paid) = by_currency.entry(payment.currency.to_string()).or_insert(zero);
+            let by = if payment.is_refund { -payment.amount.minor() } else { payment.amount.minor() };
+            *paid = Amount::from_minor(paid.minor().saturating_add(by), paid.scale());
+        }
+        by_currency.into_values().collect()
+    }
+}
+
+/// Returns what wants attention in an account now.
+///
+/// # Errors
+/// [`Error::Store`].
+pub async fn read(tx: &mut dyn Tx, tenant: TenantId) -> Result<Today, Error> {
+    let zone = tenants::get(tx, tenant).await?.time_zone;
+    let date = zone.date_at(tx.env().now());
+    let mut is_cut = false;
+    let mut unpaid = Vec::new();
+    for status in [InvoiceStatus::Overdue, InvoiceStatus::Sent, InvoiceStatus::Viewed, InvoiceStatus::Partial] {
+        let filter = InvoiceFilter { status: Some(status), number: None };
+        unpaid.extend(all::<Invoice>(tx, tenant, filter, &mut is_cut).await?);
+    }
+    let mut expiring = Vec::new();
+    for status in [QuoteStatus::Sent, QuoteStatus::Viewed] {
+        expiring.extend(all::<Quote>(tx, tenant, QuoteFilter { status: Some(status) }, &mut is_cut).await?);
+    }
+    let last = date.plus_days(EXPIRES_WITHIN_DAYS);
+    expiring.retain(|quote| quote.valid_until.is_some_and(|day| date <= day && day <= last));
+    let completed = JobFilter { status: Some(JobStatus::Completed), job_number: None };
+    let mut uninvoiced = all::<Job>(tx, tenant, completed, &mut is_cut).await?;
+    uninvoiced.retain(|job| job.invoice_id.is_none());
+
+    let month = zone.date_begins(date.first_of_month())..Timestamp::MAX;
+    let (payments, more) = invoices::payments(tx, tenant, None, month, MAX_READ as u32).await?;
+    is_cut |= more.is_some();
+
+    let (from, before) = (zone.date_begins(date), zone.date_begins(date.plus_days(2)));
+    let params = StartListParams {
+        limit: Limit::new(MAX_LIMIT),
+        starts_from: Some(Since(from)),
+        starts_before: Some(Since(before)),
+        ..StartListParams::default()
+    };
+    let filter = BookingFilter { status: Some(BookingStatus::Confirmed) };
+    let bookings = starts::list::<Booking>(tx, tenant, &params, &filter).await?;
+    is_cut |= bookings.next_cursor.is_some();
+    let tomorrow = zone.date_begins(date.plus_days(1));
+    Ok(Today { date, tomorrow, unpaid, payments, bookings: bookings.data, expiring, uninvoiced, is_cut })
+}
+
+/// Returns the newest records that a filter selects, at most [`MAX_READ`].
+async fn all<R: Resource>(
+    tx: &mut dyn Tx,
+    tenant: TenantId,
+    filter: R::Filter,
+    is_cut: &mut bool,
+) -> Result<Vec<R>, Error> {
+    let (mut records, mut cursor) = (Vec::new(), None);
+    loop {
+        let params = ListParams { limit: Limit::new(MAX_LIMIT), cursor, ..ListParams::default() };
+        let page = crud::list::<R>(tx, tenant, &params, &filter).await?;
+        records.extend(page.data);
+        cursor = page.next_cursor.map(SentCursor::from);
+        if cursor.is_none() {
+            return Ok(records);
+        }
+        if records.len() >= MAX_READ {
+            *is_cut = true;
+            return Ok(records);
+        }
+    }
+}
