@@ -116,7 +116,7 @@ pub(super) fn table(caption: &str, headings: &[&str], rows: Markup) -> Markup {
                 thead {
                     tr {
                         @for (heading, is_numeric) in headings.iter().zip(numeric) {
-                            th.number[is_numeric] scope="col" {
+                            th class=[is_numeric.then_some("number")] scope="col" {
                                 @if heading.is_empty() { span.hidden { "Actions" } } @else { (heading) }
                             }
                         }

@@ -194,7 +194,7 @@ mod tests {
             (422, "Your server refused the request with 422", "log of your program"),
             (429, "Your server asked for fewer requests", "tried again later"),
             (500, "Your program failed with 500", "Look for the error"),
-            (502, "A proxy in front of your program responded 502", "Check that it runs"),
+            (502, "Your server responded 502. A proxy does so", "check that your program runs"),
         ] {
             let text = explained(status, AttemptCause::Status, "a status");
             assert!(text.starts_with(begins) && text.contains(todo) && text.ends_with('.'), "{status}: {text}");

@@ -209,7 +209,7 @@ async fn a_filter_that_no_replay_can_follow_says_why() {
         ("/deliveries/replay-matching".to_owned(), "A replay is of one endpoint."),
         (of("kind=invoice.paid"), "so it cannot be of one kind of event"),
         (of("record=x"), "so it cannot be of one kind of event"),
-        (of("status=pending"), "What waits is sent by itself."),
+        (of("status=pending"), "Waiting deliveries are sent by themselves."),
         ("/deliveries/replay-matching?endpoint=0195a3c8-0000-7000-8000-000000000001".to_owned(), "was deleted"),
     ] {
         let page = developer.get(&path).await;

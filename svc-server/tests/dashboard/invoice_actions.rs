@@ -13,10 +13,12 @@ pub(crate) fn hidden(page: &str, path: &str) -> String {
     let form = page.split(&start).nth(1).unwrap_or_else(|| panic!("no form of {path} in {page}"));
     let form = form.split("</form>").next().unwrap();
     let value = |name: &str| {
-        let after = form.split(&format!("name=\"{name}\" value=\"")).nth(1).unwrap();
-        after.split('"').next().unwrap().to_owned()
+        let after = form.split(&format!("name=\"{name}\" value=\"")).nth(1)?;
+        Some(after.split('"').next().unwrap().to_owned())
     };
-    encode(&[("key", &value("key")), ("version", &value("version"))])
+    let version = value("version").map(|version| encode(&[("version", &version)]));
+    let key = encode(&[("key", &value("key").unwrap())]);
+    [Some(key), version].into_iter().flatten().collect::<Vec<_>>().join("&")
 }
 
 /// Sends the form of an action that the page of its record has.
@@ -182,18 +184,50 @@ async fn a_quote_is_accepted_or_declined_once_it_was_sent() {
     for (action, status) in [("accept", QuoteStatus::Accepted), ("decline", QuoteStatus::Declined)] {
         let quote = server.quote(contact, "99").await;
         let record = format!("/quotes/{}", quote.id);
-        assert_eq!(offered(&owner, &record).await, ["edit"]);
+        assert_eq!(offered(&owner, &record).await, ["edit", "send"]);
         let early = owner.post(&format!("{record}/{action}"), "").await;
         assert_eq!(early.status, StatusCode::CONFLICT);
         assert!(early.text.contains("is draft; it cannot be"), "{}", early.text);
-        let sent = QuoteUpdate { status: Patch::Set(QuoteStatus::Sent), ..QuoteUpdate::default() };
-        account.quotes().update(quote.id, sent).await.unwrap();
+        notice(&act(&owner, &record, "send", "").await);
+        assert_eq!(account.quotes().get(quote.id).await.unwrap().status, QuoteStatus::Sent);
         assert_eq!(offered(&owner, &record).await, ["edit", "accept", "decline"]);
         notice(&act(&owner, &record, action, "").await);
         assert_eq!(account.quotes().get(quote.id).await.unwrap().status, status);
-        assert_eq!(offered(&owner, &record).await, ["edit"]);
+        let next: &[&str] = if status == QuoteStatus::Accepted { &["edit", "convert"] } else { &["edit"] };
+        assert_eq!(offered(&owner, &record).await, next);
         assert_eq!(newest_events(&server, 2).await, [format!("quote.{status}"), "quote.updated".to_owned()]);
     }
+}
+
+#[tokio::test]
+async fn a_quote_becomes_a_job_and_the_job_an_invoice() {
+    let server = Server::start().await;
+    let owner = server.signed_in(Role::Owner).await;
+    let account = server.svc.account(server.tenant);
+    let quote = server.quote(jane(&server).await, "99").await;
+    let record = format!("/quotes/{}", quote.id);
+    notice(&act(&owner, &record, "send", "").await);
+    notice(&act(&owner, &record, "accept", "").await);
+    let made = act(&owner, &record, "convert", "").await;
+    let jobs = account.jobs().list(JobFilter::default(), ListParams::default()).await.unwrap().data;
+    assert_eq!((jobs.len(), jobs[0].quote_id), (1, Some(quote.id)));
+    let job = format!("/jobs/{}", jobs[0].id);
+    assert_eq!(made.header("location"), Some(format!("/dashboard{job}?notice=created").as_str()));
+    assert!(owner.get(&job).await.text.contains("QUO-0001</a>"), "the job names its quote");
+    assert_eq!(offered(&owner, &job).await, ["edit", "invoice"]);
+
+    let refused = act(&owner, &job, "invoice", "&amount=ten").await;
+    assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert!(refused.text.contains("The amount must be"), "{}", refused.text);
+    let made = act(&owner, &job, "invoice", "&amount=120.50").await;
+    let job = account.jobs().get(jobs[0].id).await.unwrap();
+    let invoice = account.invoices().get(job.invoice_id.unwrap()).await.unwrap();
+    assert_eq!(made.header("location"), Some(format!("/dashboard/invoices/{}?notice=created", invoice.id).as_str()));
+    assert_eq!((job.status, invoice.total.to_string()), (JobStatus::Invoiced, "120.5".to_owned()));
+    assert_eq!(offered(&owner, &format!("/jobs/{}", job.id)).await, ["edit"]);
+    let again = act(&owner, &record, "convert", "").await;
+    assert_eq!(again.status, StatusCode::CONFLICT);
+    assert!(again.text.contains("QUO-0001 has the job JOB-0001 already."), "{}", again.text);
 }
 
 #[tokio::test]

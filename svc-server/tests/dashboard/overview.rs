@@ -9,13 +9,16 @@ use svc_core::prelude::*;
 use svc_core::webhooks::statistics::{self, AttemptCounter};
 
 use super::browser::Server;
+use super::records::{rows, text};
 use super::webhooks::HOSTILE;
 
 #[tokio::test]
-async fn the_overview_counts_attempts_and_leads_to_their_deliveries() {
+async fn the_traffic_counts_attempts_and_leads_to_their_endpoints() {
     let server = Server::start().await;
     let (viewer, endpoint) = (server.signed_in(Role::Viewer).await, server.endpoint().await);
-    assert!(viewer.get("/").await.text.contains("First steps"));
+    for path in ["/", "/traffic"] {
+        assert!(viewer.get(path).await.text.contains("First steps"), "{path}");
+    }
     let (delivery, failed) = server.failed_delivery(&endpoint).await;
     let mut counter = AttemptCounter::default();
     for _ in 0..1_500 {
@@ -23,9 +26,9 @@ async fn the_overview_counts_attempts_and_leads_to_their_deliveries() {
     }
     statistics::record(&**server.svc.store(), &counter.take()).await.unwrap();
     server.set_status(&delivery, DeliveryStatus::Failed).await;
-    let page = viewer.get("/").await.text;
+    let page = viewer.get("/traffic").await.text;
     assert!(page.contains("1,500") && page.contains("Attempts of the last 24 hours"), "{page}");
-    for link in ["/deliveries?within=24h", "/webhooks", "/deliveries?status=failed", "/deliveries?status=held"] {
+    for link in ["/webhooks", "/deliveries?status=failed", "/deliveries?status=held"] {
         assert!(page.contains(&format!("href=\"/dashboard{link}\"")), "{link}: {page}");
     }
     let failed = page.split("status=failed").nth(1).unwrap().split("</a>").next().unwrap();
@@ -33,7 +36,7 @@ async fn the_overview_counts_attempts_and_leads_to_their_deliveries() {
 }
 
 #[tokio::test]
-async fn the_overview_shows_the_requests_of_each_key_against_its_limit() {
+async fn the_traffic_shows_the_requests_of_each_key_against_its_limit() {
     let server = Server::start().await;
     let viewer = server.signed_in(Role::Viewer).await;
     let keys = server.svc.account(server.tenant).keys();
@@ -45,13 +48,65 @@ async fn the_overview_shows_the_requests_of_each_key_against_its_limit() {
         let request = request.header(AUTHORIZATION, format!("Bearer {}", key.text.reveal()));
         assert_eq!(server.send(request.body(Full::default()).unwrap()).await.status, 200);
     }
-    let page = viewer.get("/").await.text;
+    let page = viewer.get("/traffic").await.text;
     assert!(page.contains("3 of 750") && page.contains(&format!("/requests?key={}", key.key.id)), "{page}");
     assert!(!page.contains(HOSTILE), "{page}");
     server.clock.advance(std::time::Duration::from_secs(60));
-    assert!(viewer.get("/").await.text.contains("0 of 750"), "a new minute");
+    assert!(viewer.get("/traffic").await.text.contains("0 of 750"), "a new minute");
     keys.revoke(key.key.id).await.unwrap();
-    assert!(!viewer.get("/").await.text.contains("of 750"));
+    assert!(!viewer.get("/traffic").await.text.contains("of 750"));
+}
+
+/// The clock of the server shows 14 March, and the time zone of the account is UTC.
+#[tokio::test]
+async fn each_figure_of_the_overview_leads_to_what_it_counts() {
+    let server = Server::start().await;
+    let viewer = server.signed_in(Role::Viewer).await;
+    let account = server.svc.account(server.tenant);
+    let ada = server.named_contact("ada@example.com", HOSTILE).await.id;
+    for (total, due) in [("100", None), ("40", Some("2026-03-01")), ("7", Some("2026-01-01"))] {
+        let due_date = due.map(|due| Date::parse(due).unwrap());
+        let create = InvoiceCreate { contact_id: Some(ada), due_date, ..InvoiceCreate::new(total.parse().unwrap()) };
+        let invoice = account.invoices().create(create).await.unwrap().id;
+        account.invoices().send(invoice).await.unwrap();
+    }
+    let paid = server.invoice(ada, "60").await.id;
+    account.invoices().pay(paid).await.unwrap();
+    account.invoices().refund_part(paid, "10".parse().unwrap()).await.unwrap();
+    server.booking(ada, "2026-03-14T16:00:00Z").await;
+    server.booking(ada, "2026-03-15T16:00:00Z").await;
+    let done = JobCreate { status: Patch::Set(JobStatus::Completed), ..JobCreate::new("Gutters".parse().unwrap()) };
+    account.jobs().create(done).await.unwrap();
+
+    let page = viewer.get("/").await.text;
+    assert!(!page.contains(HOSTILE), "{page}");
+    let shown = text(&page);
+    for figure in [
+        "2026-03-14, in the time zone UTC.",
+        "Outstanding AUD 147.00 3 invoices",
+        "Overdue AUD 47.00 2 invoices",
+        "Paid this month AUD 50.00 less refunds",
+        "Bookings today 1 confirmed",
+        "Bookings tomorrow 1 confirmed",
+        "Quotes that expire 0",
+        "Jobs to invoice 1",
+        "AUD 100.00 40.00 0.00 7.00 147.00",
+    ] {
+        assert!(shown.contains(figure), "{figure}: {shown}");
+    }
+    for (list, count) in [
+        ("/invoices?show=outstanding", 3),
+        ("/invoices?show=overdue", 2),
+        ("/payments?since=2026-03-01", 2),
+        ("/bookings?show=today", 1),
+        ("/bookings?show=tomorrow", 1),
+        ("/quotes?show=expiring", 0),
+        ("/jobs?show=uninvoiced", 1),
+    ] {
+        assert!(page.contains(&format!("href=\"/dashboard{list}\"")), "{list}: {page}");
+        assert_eq!(rows(&viewer.get(list).await.text).len(), count, "{list}");
+    }
+    assert_eq!(viewer.get("/jobs?show=overdue").await.status, 404);
 }
 
 #[tokio::test]

@@ -63,7 +63,7 @@ async fn lists_name_contacts_and_show_amounts_with_their_currency() {
     assert_eq!(
         rows(&page),
         [
-            format!("INV-0002 – draft AUD 5.00 AUD 0.00 – {at}"),
+            format!("INV-0002 – draft AUD 5.00 – – {at}"),
             format!("INV-0001 {HOSTILE} partial AUD 9,860.50 AUD 9,760.50 – {at}"),
         ]
     );
@@ -241,6 +241,22 @@ async fn an_invoice_has_its_contact_and_its_payments() {
     let page = viewer.get(&format!("/invoices/{id}")).await.text;
     let facts = ["Contact", "Status", "Total", "Paid", "Outstanding", "Issued", "Due"].map(|name| fact(&page, name));
     assert_eq!(facts, ["Ada", "partial", "AUD 9,860.50", "AUD 100.00", "AUD 9,760.50", "2026-03-14", "–"]);
-    let payment = invoices.payments(id, 1).await.unwrap().remove(0);
-    assert_eq!(rows(&page)[0], format!("2026-03-14 15:09:26 AUD 100.00 {}", payment.id));
+    assert_eq!(rows(&page)[0], "2026-03-14 15:09:26 AUD 100.00");
+    let payment = PaymentCreate {
+        method: Some("bank transfer".parse().unwrap()),
+        reference: Some(HOSTILE.parse().unwrap()),
+        ..PaymentCreate::of("50".parse().unwrap())
+    };
+    invoices.pay_with(id, payment).await.unwrap();
+    invoices.refund_part(id, "20".parse().unwrap()).await.unwrap();
+    let page = viewer.get(&format!("/invoices/{id}")).await.text;
+    let payments = ["2026-03-14 15:09:26 − AUD 20.00 refund", "2026-03-14 15:09:26 AUD 50.00 bank transfer"];
+    assert_eq!(rows(&page)[0], payments[0]);
+    assert!(!page.contains(HOSTILE) && rows(&page)[1].starts_with(payments[1]), "{page}");
+
+    let list = viewer.get("/payments").await.text;
+    assert!(rows(&list)[0].starts_with("2026-03-14 15:09:26 INV-0001 Ada − AUD 20.00 refund"), "{list}");
+    let file = viewer.get("/payments?format=csv").await.text;
+    let amounts: Vec<&str> = file.lines().skip(1).map(|row| row.split(',').nth(6).unwrap()).collect();
+    assert_eq!(amounts, ["-20", "50", "100"], "{file}");
 }

@@ -4,6 +4,7 @@ use svc_core::today::{EXPIRES_WITHIN_DAYS, MAX_READ, Receivable, Today};
 use svc_core::values::{Amount, Currency};
 
 use super::records::Worklist;
+use super::traffic::first_steps_if_new;
 use crate::dashboard::prelude::*;
 
 /// The memory in which the overview is made, in records.
@@ -20,6 +21,7 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     let content = html! {
         (heading("Overview", &format!("{}, in the time zone {}.", today.date, tenant.time_zone), html! {}))
         (overview_tabs(cx))
+        (first_steps_if_new(cx, tenant).await?)
         div.figures {
             (linked_figure(&list(Worklist::Unpaid), "Outstanding", &sums(&amounts(&receivables, Receivable::total)), Tone::Neutral,
                 &count(today.unpaid.len(), "invoice", "invoices")))

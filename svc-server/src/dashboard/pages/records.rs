@@ -18,7 +18,9 @@ use uuid::Uuid;
 pub(crate) use self::list::list;
 pub(crate) use self::show::show;
 use self::values::text;
-pub(super) use self::values::{ContactNames, FieldValues, is_amount, label, money, name, names_of, short};
+pub(super) use self::values::{
+    ContactNames, FieldValues, is_amount, is_numbered, label, money, name, names_of, number_in, short,
+};
 pub(super) use self::worklist::Worklist;
 use super::kinds::Kind;
 

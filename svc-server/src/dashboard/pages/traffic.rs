@@ -1,6 +1,7 @@
 //! How deliveries and requests go, and what to do first: the overview for developers.
 
 use svc_core::accounts::keys::ApiKey;
+use svc_core::error::Error;
 use svc_core::store::DeliveryFilter;
 use svc_core::webhooks::deliveries::DeliveryStatus;
 use svc_core::webhooks::statistics::HourOfAttempts;
@@ -25,16 +26,13 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     let count = async |status| account.deliveries().list(of_status(Some(status), MAX_COUNTED + 1)).await;
     let held = count(DeliveryStatus::Held).await?.len();
     let failed = count(DeliveryStatus::Failed).await?.len();
-    let is_unused = account.deliveries().list(of_status(None, 1)).await?.is_empty();
     let endpoints = deliveries::list_endpoints(&cx.svc, tenant.id).await?;
     let keys = account.keys().list().await?;
 
     let content = html! {
         (heading("Overview", "The last 24 hours of this account.", html! {}))
         (overview_tabs(cx))
-        @if is_unused && (keys.is_empty() || endpoints.is_empty()) {
-            (first_steps(cx, !keys.is_empty(), !endpoints.is_empty()))
-        }
+        (first_steps_if_new(cx, tenant).await?)
         div.figures {
             (linked_figure(&cx.url("/webhooks"), "Attempts", &number(day.attempts()), Tone::Neutral, "to deliver, in 24 hours"))
             (linked_figure(&cx.url("/webhooks"), "Success rate", &webhooks::rate(&day), Tone::Neutral, "of these attempts"))
@@ -134,6 +132,18 @@ fn attention(cx: &Context<'_>, tenant: &Tenant, endpoints: &[WebhookSubscription
             }))
         }
     }
+}
+
+/// Returns what to do first in an account that nothing was delivered for yet. Nothing in others.
+pub(super) async fn first_steps_if_new(cx: &Context<'_>, tenant: &Tenant) -> Result<Markup, Error> {
+    let account = cx.svc.account(tenant.id);
+    let newest = DeliveryFilter { limit: 1, ..DeliveryFilter::default() };
+    if !account.deliveries().list(newest).await?.is_empty() {
+        return Ok(html! {});
+    }
+    let has_key = !account.keys().list().await?.is_empty();
+    let has_endpoint = !deliveries::list_endpoints(&cx.svc, tenant.id).await?.is_empty();
+    Ok(html! { @if !has_key || !has_endpoint { (first_steps(cx, has_key, has_endpoint)) } })
 }
 
 /// Returns what to do first. Steps that are done are marked.

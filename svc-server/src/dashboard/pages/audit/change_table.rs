@@ -1,5 +1,6 @@
 //! Changes as a table: what was done, which fields it set, who did it, and what came of it.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
@@ -9,10 +10,13 @@ use svc_core::changes::{Change, FieldChange};
 use svc_core::error::Error;
 use svc_core::requests::{ApiRequest, MAX_AGE, RequestFilter};
 use svc_core::values::{TimeZone, Timestamp};
+use uuid::Uuid;
 
 use super::actors::Actors;
 use crate::dashboard::pages::kinds::kind_of;
-use crate::dashboard::pages::records::{ContactNames, is_amount, label, money, name, names_of, short};
+use crate::dashboard::pages::records::{
+    ContactNames, is_amount, is_numbered, label, money, name, names_of, number_in, short,
+};
 use crate::dashboard::prelude::*;
 
 /// The longest value of a field that is shown, in characters.
@@ -32,6 +36,8 @@ pub(super) struct ChangeTexts {
     zone: TimeZone,
     actors: Actors,
     contacts: ContactNames,
+    /// The numbers of the quotes and invoices that jobs name.
+    numbers: BTreeMap<Uuid, String>,
 }
 
 impl ChangeTexts {
@@ -51,7 +57,13 @@ impl ChangeTexts {
             .filter_map(|value| value.as_str().map(str::to_owned))
             .collect();
         let contacts = names_of(svc, tenant.id, contacts.iter().map(String::as_str)).await?;
-        Ok(Self { zone: tenant.time_zone.clone(), actors, contacts })
+        let mut numbers = BTreeMap::new();
+        for FieldChange { name, before, after } in changes.iter().flat_map(Change::fields) {
+            for value in [before, after] {
+                numbers.extend(number_in(svc.account(tenant.id), &name, value.as_str().unwrap_or_default()).await?);
+            }
+        }
+        Ok(Self { zone: tenant.time_zone.clone(), actors, contacts, numbers })
     }
 
     /// Returns the cells of a change in a CSV file.
@@ -91,6 +103,10 @@ impl ChangeTexts {
         let value = |field: &str, value: &Value| match value {
             Value::Null => "none".to_owned(),
             Value::String(id) if field == "contact_id" => self.contacts.get(id).unwrap_or(id).to_owned(),
+            Value::String(id) if is_numbered(field) => {
+                let number = id.parse().ok().and_then(|id: Uuid| self.numbers.get(&id));
+                number.cloned().unwrap_or_else(|| "deleted".to_owned())
+            }
             Value::String(text) if field == "status" => text.replace('_', " "),
             Value::String(text) => match Timestamp::parse(text) {
                 Ok(at) => self.zone.date_and_time_at(at),

@@ -70,13 +70,8 @@ impl<'a> FieldValues<'a> {
         record: &Map<String, Value>,
     ) -> Result<Self, Error> {
         let mut values = Self::new(cx, tenant, std::iter::once(text(record, "contact_id"))).await?;
-        for (field, kind) in NUMBERED {
-            let Ok(id) = text(record, field).parse::<Uuid>() else { continue };
-            match get(cx.svc.account(tenant.id), kind, id).await {
-                Ok(record) => values.numbers.insert(id, name(kind, &record)),
-                Err(Error::NotFound) => None,
-                Err(error) => return Err(error),
-            };
+        for (field, _) in NUMBERED {
+            values.numbers.extend(number_in(cx.svc.account(tenant.id), field, text(record, field)).await?);
         }
         Ok(values)
     }
@@ -116,6 +111,23 @@ impl<'a> FieldValues<'a> {
             },
             (_, Some(other)) => html! { (short(&other.to_string())) },
         }
+    }
+}
+
+/// Returns whether a field names a quote or an invoice.
+pub(crate) fn is_numbered(field: &str) -> bool {
+    NUMBERED.iter().any(|(name, _)| *name == field)
+}
+
+/// Returns the id in a field that names a quote or an invoice, with the number of that. `None` for other fields, and if it is not
+/// there.
+pub(crate) async fn number_in(account: Account<'_>, field: &str, id: &str) -> Result<Option<(Uuid, String)>, Error> {
+    let found = NUMBERED.iter().find(|(name, _)| *name == field).zip(id.parse::<Uuid>().ok());
+    let Some(((_, kind), id)) = found else { return Ok(None) };
+    match get(account, kind, id).await {
+        Ok(record) => Ok(Some((id, name(kind, &record)))),
+        Err(Error::NotFound) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
