@@ -146,7 +146,7 @@ fn index(mount: &str, base: &str) -> String {
          them.\n\n",
     );
     text.push_str("## Documentation\n\n");
-    for Page { name, about, .. } in &PAGES {
+    for Page { name, about, .. } in PAGES {
         text.push_str(&format!("- [{name}]({mount}/docs/{name}.md): {about}\n"));
     }
     text.push_str("\n## For machines\n\n");
@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn the_index_links_to_each_page() {
         let index = index("/business", BASE);
-        for page in &PAGES {
+        for page in PAGES {
             assert!(index.contains(&format!("(/business/docs/{}.md)", page.name)), "{index}");
         }
     }
