@@ -1,5 +1,7 @@
 //! The documentation as text: for assistants, for programs, and for people without a browser.
 
+pub(crate) mod search;
+
 /// A page of the documentation.
 #[derive(Debug)]
 pub(crate) struct Page {
@@ -20,6 +22,7 @@ macro_rules! pages {
 
 /// The pages, for developers of an account first.
 pub(crate) const PAGES: &[Page] = pages! {
+    "guides": "The pages by what you want to do.",
     "contract": "The promises of the API: operations, errors, limits, lists, idempotency, resources, events.",
     "webhooks": "Receiving webhooks: signatures, retries, filters and other options, replays.",
     "sync": "Keeping a copy of the records in sync.",

@@ -38,6 +38,7 @@ impl Pooler {
 fn block(language: &str) -> Result<&'static str> {
     let fence = format!("\n```{language}\n");
     let block = PAGE.split_once(HEADING).and_then(|(_, section)| section.split_once(&fence)?.1.split_once("```"));
-    let (block, _) = block.ok_or_else(|| format!("docs/operations/postgresql.md has no {language} about connection poolers"))?;
+    let (block, _) =
+        block.ok_or_else(|| format!("docs/operations/postgresql.md has no {language} about connection poolers"))?;
     Ok(block)
 }
