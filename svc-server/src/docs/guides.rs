@@ -184,7 +184,7 @@ impl Rendering {
                 }
                 Event::Start(Tag::Table(_)) => {
                     // Wide tables scroll by themselves. A keyboard reaches them.
-                    events.push(block("<div class=\"table\" tabindex=\"0\" role=\"region\" aria-label=\"Table\">"));
+                    events.push(block("<div class=\"table\" tabindex=\"0\" role=\"group\" aria-label=\"Table\">"));
                     events.push(event);
                 }
                 Event::End(TagEnd::Table) => events.extend([event, block("</div>\n")]),
@@ -331,22 +331,21 @@ fn navigation(current: &str) -> String {
     let (root, mut html, mut depth) = (root(current), String::new(), 0);
     for line in SUMMARY.lines() {
         if let Some(heading) = line.strip_prefix("# ").filter(|heading| *heading != "Summary") {
-            html.push_str(&"</ul>\n".repeat(std::mem::take(&mut depth)));
+            html.push_str(&"</li>\n</ul>\n".repeat(std::mem::take(&mut depth)));
             let _ = writeln!(html, "<h2>{}</h2>", escaped(heading));
         }
         let Some(Entry { depth: own, title, name }) = entry(line) else { continue };
-        while depth < own + 1 {
+        if own < depth {
+            html.push_str("</li>\n");
+            html.push_str(&"</ul>\n</li>\n".repeat(depth - own - 1));
+        } else {
             html.push_str("<ul>\n");
-            depth += 1;
         }
-        while depth > own + 1 {
-            html.push_str("</ul>\n");
-            depth -= 1;
-        }
+        depth = own + 1;
         let current = if name == current { " aria-current=\"page\"" } else { "" };
-        let _ = writeln!(html, "<li><a href=\"{root}{name}\"{current}>{}</a></li>", escaped(title));
+        let _ = write!(html, "<li><a href=\"{root}{name}\"{current}>{}</a>", escaped(title));
     }
-    html.push_str(&"</ul>\n".repeat(depth));
+    html.push_str(&"</li>\n</ul>\n".repeat(depth));
     html
 }
 
