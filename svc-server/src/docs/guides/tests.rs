@@ -5,10 +5,14 @@ use url::Url;
 use super::super::DocsFile;
 use super::*;
 
-/// Returns what stands in attributes with this name.
+/// Returns what stands in attributes with this name, outside of blocks of code.
 fn attributes<'h>(html: &'h str, name: &str) -> Vec<&'h str> {
     let start = format!(" {name}=\"");
-    html.split(start.as_str()).skip(1).filter_map(|rest| rest.split('"').next()).collect()
+    let shown = html.split("<pre").map(|part| part.split_once("</pre>").map_or(part, |(_, after)| after));
+    let of_part = |part: &'h str| -> Vec<&'h str> {
+        part.split(start.as_str()).skip(1).filter_map(|rest| rest.split('"').next()).collect()
+    };
+    shown.flat_map(of_part).collect()
 }
 
 /// Returns why a link of a page leads nowhere.
@@ -16,7 +20,8 @@ fn fault(page: &str, link: &str) -> Option<String> {
     let base = Url::parse(&format!("http://svc/docs/{page}")).unwrap();
     let url = base.join(link).unwrap();
     if url.host_str() != Some("svc") {
-        return (url.scheme() != "https").then(|| format!("{page}: {link}: no https"));
+        let is_fine = url.scheme() == "https" || url.host_str() == Some("127.0.0.1");
+        return (!is_fine).then(|| format!("{page}: {link}: no https"));
     }
     let Some(file) = DocsFile::at(url.path()) else { return Some(format!("{page}: {link}: nothing is served there")) };
     let fragment = url.fragment()?;
@@ -111,7 +116,8 @@ fn a_search_shows_sections_with_their_words() {
 fn every_result_of_a_search_leads_to_its_section() {
     for query in ["webhook signature", "backup restore", "rate limits", "partition", "rust", "token"] {
         for link in attributes(&results(query), "href") {
-            if link != "data:," {
+            // Its own content is no guide.
+            if !["data:,", "#content", "#pages"].contains(&link) {
                 assert_eq!(fault("search", link), None);
             }
         }
