@@ -8,7 +8,7 @@
 -- - the triggers of audit_log, as Citus runs none. svc never changes an entry, and deletes those of sandboxes alone. Nothing
 --   keeps whoever may write to the table from changing it.
 --
--- docs/operations.md, "Citus", has the reasons for the place of each table, and what was measured.
+-- docs/operations/citus.md has the reasons for the place of each table, and what was measured.
 
 BEGIN;
 

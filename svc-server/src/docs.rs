@@ -1,9 +1,11 @@
 //! The API reference at `/docs`: the served OpenAPI document, shown by a viewer that runs in the browser. Beside it the
-//! documentation as text: its index at `/llms.txt`, and its pages at `/docs/*.md`.
+//! [guides] at `/docs/{name}`, their Markdown at `/docs/{name}.md`, and its index at `/llms.txt`.
 //!
 //! The viewer is Scalar, whose crate contains it, so the page asks no other host for anything, and its policy does not let
 //! it. Requests that a reader tries out go to this server. The key for them stays in the memory of the page: the reader types
 //! it, or the dashboard makes it for the person who is signed in.
+
+mod guides;
 
 use std::sync::OnceLock;
 
@@ -17,13 +19,16 @@ use crate::kernel::listener::{Kind, Route, Surface};
 use crate::kernel::response::{self, ApiResponse, Outcome, escaped};
 use crate::manual::{PAGES, Page};
 
+use self::guides::Guide;
+
 /// The page. `{mount}` stands for the path of the API in a host application, `{version}` for that of its operations,
-/// `{bar}` for what is above the viewer, and `{key}` for the key of the reader.
+/// `{bar}` for what is above the viewer beside the link to the guides, and `{key}` for the key of the reader.
 const PAGE: &str = include_str!("docs/page.html");
 /// What is above the viewer where the dashboard makes keys.
 const OFFER: &str = "Try requests with a key of your own, or <a href=\"{mount}/dashboard/reference\">let the dashboard make \
      one for an hour</a>.";
 const START: &str = include_str!("docs/start.js");
+const STYLES: &str = include_str!("docs/guides.css");
 /// The viewer, compressed by `build.rs` in the one way that every browser takes.
 const VIEWER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/viewer.js.gz"));
 /// Lets the page have scripts of this server and requests to it. The viewer sets styles of its own, so those may be inline;
@@ -32,12 +37,21 @@ const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; img-src data:; font-src data:; connect-src 'self'; \
      base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 );
+/// Lets a guide have the styles and pictures of this server, and a search. It has no script.
+const GUIDE_POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+);
+/// A picture has its own style, where it is shown alone.
+const PICTURE_POLICY: HeaderValue =
+    HeaderValue::from_static("default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'");
 /// The window in which an owner consents has this policy too, so that the page sees how it ends.
 const OPENER_POLICY: (HeaderName, HeaderValue) =
     (HeaderName::from_static("cross-origin-opener-policy"), HeaderValue::from_static("same-origin"));
 const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 const SCRIPT: HeaderValue = HeaderValue::from_static("text/javascript; charset=utf-8");
+const CSS: HeaderValue = HeaderValue::from_static("text/css; charset=utf-8");
+const SVG: HeaderValue = HeaderValue::from_static("image/svg+xml");
 const GZIP: HeaderValue = HeaderValue::from_static("gzip");
 
 /// A file of the API reference.
@@ -51,21 +65,37 @@ enum DocsFile {
     Viewer,
     /// The index of the documentation.
     Index,
-    /// A page of the documentation.
-    Text(&'static str),
+    /// A guide.
+    Guide(&'static Guide),
+    /// The Markdown of a guide.
+    Text(&'static Guide),
+    /// The styles of the guides.
+    Styles,
+    /// A picture of the guides.
+    Picture(&'static [u8]),
+    /// The search of the guides.
+    Search,
 }
 
 impl DocsFile {
     /// Returns the file with this path.
     fn at(path: &str) -> Option<Self> {
         match path {
-            "/docs" => Some(Self::Page),
+            "/docs" | "/docs/" => Some(Self::Page),
+            "/docs/guides.css" => Some(Self::Styles),
+            "/docs/search" => Some(Self::Search),
             "/docs/start.js" => Some(Self::Start),
             "/docs/viewer.js" => Some(Self::Viewer),
             "/llms.txt" => Some(Self::Index),
             _ => {
-                let name = path.strip_prefix("/docs/")?.strip_suffix(".md")?;
-                text_of(name).map(Self::Text)
+                let name = path.strip_prefix("/docs/")?;
+                if let Some(picture) = name.strip_prefix("pictures/") {
+                    return guides::picture(picture).map(Self::Picture);
+                }
+                match name.strip_suffix(".md") {
+                    Some(name) => guides::guide(name).map(Self::Text),
+                    None => guides::guide(name).map(Self::Guide),
+                }
             }
         }
     }
@@ -87,14 +117,26 @@ impl Docs {
         Self { page, index, viewer_etag: OnceLock::new() }
     }
 
-    /// Returns a file. `known` are the ETags that the client has.
-    fn response(&self, file: DocsFile, known: &[String]) -> Outcome {
+    /// Returns a file. `query` is the query of the request, and `known` are the ETags that the client has.
+    fn response(&self, file: DocsFile, query: &str, known: &[String]) -> Outcome {
         let mut headers = HeaderMap::new();
+        let policy = match file {
+            DocsFile::Guide(_) | DocsFile::Search => GUIDE_POLICY,
+            DocsFile::Picture(_) => PICTURE_POLICY,
+            _ => POLICY,
+        };
         let (kind, body) = match file {
             DocsFile::Page => (HTML, self.page.clone()),
             DocsFile::Start => (SCRIPT, Bytes::from_static(START.as_bytes())),
             DocsFile::Index => (TEXT, self.index.clone()),
-            DocsFile::Text(text) => (TEXT, Bytes::from_static(text.as_bytes())),
+            DocsFile::Guide(guide) => (HTML, Bytes::from_static(guide.html.as_bytes())),
+            DocsFile::Text(guide) => (TEXT, Bytes::from_static(guide.text.as_bytes())),
+            DocsFile::Styles => (CSS, Bytes::from_static(STYLES.as_bytes())),
+            DocsFile::Picture(picture) => (SVG, Bytes::from_static(picture)),
+            DocsFile::Search => {
+                let words = url::form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "q");
+                (HTML, guides::results(&words.map(|(_, words)| words).unwrap_or_default()).into())
+            }
             DocsFile::Viewer => {
                 let etag = self.viewer_etag.get_or_init(|| format!("\"{}\"", hex::encode(&sha256(VIEWER)[..16])));
                 if known.contains(etag) {
@@ -107,7 +149,7 @@ impl Docs {
             }
         };
         headers.insert(CONTENT_TYPE, kind);
-        headers.insert(CONTENT_SECURITY_POLICY, POLICY);
+        headers.insert(CONTENT_SECURITY_POLICY, policy);
         headers.extend([OPENER_POLICY]);
         Outcome::ok(headers, body)
     }
@@ -116,7 +158,9 @@ impl Docs {
 impl Surface for Docs {
     fn find<'a>(&'a self, parts: &'a Parts) -> Option<Route<'a>> {
         let file = DocsFile::at(parts.uri.path())?;
-        let respond = move |_| async move { Ok(self.response(file, &response::tags(&parts.headers, IF_NONE_MATCH))) };
+        let query = parts.uri.query().unwrap_or_default();
+        let respond =
+            move |_| async move { Ok(self.response(file, query, &response::tags(&parts.headers, IF_NONE_MATCH))) };
         Some(Route::read(Kind::Page, parts, respond))
     }
 }
@@ -133,11 +177,6 @@ fn page(mount: &str, base: &str, bar: &str, key: &str) -> String {
     page.replace("{bar}", bar)
 }
 
-/// Returns the text of the page with this name.
-fn text_of(name: &str) -> Option<&'static str> {
-    PAGES.iter().find(|page| page.name == name).map(|page| page.text)
-}
-
 /// Returns the index of the pages (<https://llmstxt.org>). `mount` is the path of the API in a host application.
 fn index(mount: &str, base: &str) -> String {
     let mut text = String::from(
@@ -146,7 +185,7 @@ fn index(mount: &str, base: &str) -> String {
          them.\n\n",
     );
     text.push_str("## Documentation\n\n");
-    for Page { name, about, .. } in &PAGES {
+    for Page { name, about, .. } in PAGES {
         text.push_str(&format!("- [{name}]({mount}/docs/{name}.md): {about}\n"));
     }
     text.push_str("\n## For machines\n\n");
@@ -165,7 +204,7 @@ mod tests {
 
     /// Returns the headers and the body of a file.
     fn file(docs: &Docs, file: DocsFile) -> (HeaderMap, Bytes) {
-        let Outcome::Http(response) = docs.response(file, &[]) else { panic!("the client has no file yet") };
+        let Outcome::Http(response) = docs.response(file, "", &[]) else { panic!("the client has no file yet") };
         let (parts, body) = response.into_parts();
         (parts.headers, body.collect().now_or_never().unwrap().unwrap().to_bytes())
     }
@@ -177,7 +216,7 @@ mod tests {
         assert!(script.starts_with(&[0x1f, 0x8b]) && (500_000..2_000_000).contains(&script.len()), "{}", script.len());
         assert_eq!(headers[CONTENT_ENCODING], GZIP);
         let etag = headers[ETAG].to_str().unwrap().to_owned();
-        match docs.response(DocsFile::Viewer, std::slice::from_ref(&etag)) {
+        match docs.response(DocsFile::Viewer, "", std::slice::from_ref(&etag)) {
             Outcome::Api(response) => assert_eq!(response, ApiResponse::not_modified(etag)),
             Outcome::Http(_) => panic!("the client has the viewer"),
         }
@@ -187,7 +226,9 @@ mod tests {
     fn the_page_names_the_files_and_the_document_below_its_mount() {
         let (_, page) = file(&Docs::new("/a\"b", BASE, true), DocsFile::Page);
         let page = std::str::from_utf8(&page).unwrap();
-        for path in ["/docs/viewer.js", "/docs/start.js", "/api/v1/openapi.json", "/dashboard/reference"] {
+        for path in
+            ["/docs/viewer.js", "/docs/start.js", "/docs/guides", "/api/v1/openapi.json", "/dashboard/reference"]
+        {
             assert!(page.contains(&format!("\"/a&quot;b{path}\"")), "{path}: {page}");
         }
         assert!(!page.contains("://"), "no other host: {page}");
@@ -196,7 +237,7 @@ mod tests {
     #[test]
     fn the_index_links_to_each_page() {
         let index = index("/business", BASE);
-        for page in &PAGES {
+        for page in PAGES {
             assert!(index.contains(&format!("(/business/docs/{}.md)", page.name)), "{index}");
         }
     }

@@ -18,7 +18,8 @@ const PAGE: &str = include_str!("home/page.html");
 const STYLE: &str = include_str!("home/style.css");
 /// The link to the API reference.
 const DOCS: &str = "<li><a href=\"{mount}/docs\">API reference</a>: the same in a browser, with examples in curl, Python, \
-     JavaScript and\nRust, and requests that you can try out with your key</li>\n";
+     JavaScript and\nRust, and requests that you can try out with your key</li>\n<li><a href=\"{mount}/docs/guides\">Guides</a>: webhooks, keys, limits, and how to \
+     run the server</li>\n";
 /// The link to the dashboard.
 const DASHBOARD: &str = "<li><a href=\"{mount}/dashboard\">Dashboard</a>: keys, webhooks and deliveries of your account, \
      with a link to sign in\nthat the operator of this server gives you</li>\n";

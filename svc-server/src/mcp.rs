@@ -20,7 +20,6 @@ mod message;
 mod messages;
 mod permits;
 mod schemas;
-mod search;
 mod tools;
 
 use std::sync::Arc;

@@ -73,7 +73,7 @@ struct Options {
     /// Number of nodes, where a scenario needs no other number.
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(2..=16))]
     nodes: u8,
-    /// Connects the nodes through PgBouncer in session mode, as docs/operations.md says.
+    /// Connects the nodes through PgBouncer in session mode, as docs/operations/postgresql.md says.
     #[arg(long)]
     pooler: bool,
     /// Shows the servers' logs.

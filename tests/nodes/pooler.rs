@@ -1,4 +1,4 @@
-//! PgBouncer in session mode between the nodes and the database, set up as `docs/operations.md` says.
+//! PgBouncer in session mode between the nodes and the database, set up as `docs/operations/postgresql.md` says.
 
 use std::time::Duration;
 
@@ -8,8 +8,8 @@ use crate::cluster::{connect, until};
 
 const START: Duration = Duration::from_secs(10);
 /// The page that says how to set it up.
-const PAGE: &str = include_str!("../../docs/operations.md");
-const HEADING: &str = "\n### Connection poolers\n";
+const PAGE: &str = include_str!("../../docs/operations/postgresql.md");
+const HEADING: &str = "\n## Connection poolers\n";
 
 /// A running PgBouncer.
 pub(crate) struct Pooler {
@@ -38,6 +38,7 @@ impl Pooler {
 fn block(language: &str) -> Result<&'static str> {
     let fence = format!("\n```{language}\n");
     let block = PAGE.split_once(HEADING).and_then(|(_, section)| section.split_once(&fence)?.1.split_once("```"));
-    let (block, _) = block.ok_or_else(|| format!("docs/operations.md has no {language} about connection poolers"))?;
+    let (block, _) =
+        block.ok_or_else(|| format!("docs/operations/postgresql.md has no {language} about connection poolers"))?;
     Ok(block)
 }

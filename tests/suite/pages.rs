@@ -16,7 +16,32 @@ use crate::terminal::{Block, Ports, Terminal, are_installed, install_programs, s
 
 const AGENTS: &str = include_str!("../../docs/agents.md");
 const DASHBOARD: &str = include_str!("../../docs/dashboard.md");
-const OPERATIONS: &str = include_str!("../../docs/operations.md");
+/// The pages about operations, in an order in which one database serves all.
+const OPERATIONS: &[&str] = &[
+    include_str!("../../docs/operations/install.md"),
+    include_str!("../../docs/operations/several-nodes.md"),
+    include_str!("../../docs/operations/postgresql.md"),
+    include_str!("../../docs/operations/citus.md"),
+    include_str!("../../docs/operations/configure.md"),
+    include_str!("../../docs/operations/tls.md"),
+    include_str!("../../docs/operations/static-addresses.md"),
+    include_str!("../../docs/operations/sign-in.md"),
+    include_str!("../../docs/operations/monitor.md"),
+    include_str!("../../docs/operations/backup.md"),
+    include_str!("../../docs/operations/erase.md"),
+    include_str!("../../docs/operations/upgrade.md"),
+    include_str!("../../docs/operations/move-to-postgresql.md"),
+    include_str!("../../docs/operations/retention.md"),
+    include_str!("../../docs/operations/limits.md"),
+    include_str!("../../docs/operations/deliveries.md"),
+    include_str!("../../docs/operations/event-kinds.md"),
+    include_str!("../../docs/operations/background.md"),
+    include_str!("../../docs/operations/import.md"),
+    include_str!("../../docs/operations/troubleshooting.md"),
+    include_str!("../../docs/operations/alerts.md"),
+    include_str!("../../docs/operations/log-lines.md"),
+    include_str!("../../docs/operations/sizing.md"),
+];
 const PLATFORM: &str = include_str!("../../docs/platform.md");
 const SYNC: &str = include_str!("../../docs/sync.md");
 const WEBHOOKS: &str = include_str!("../../docs/webhooks.md");
@@ -284,7 +309,7 @@ fn the_commands_of_the_pages_about_operations_run() {
     terminal.run("svc contact create --email ada@example.com\n");
     page.replaced.extend([("WEBHOOK_ID", webhook), ("DELIVERY_ID", delivery)]);
     let (folder, ports) = (folder.path(), page.ports);
-    page.run(OPERATIONS, &mut terminal, |language, commands, terminal| {
+    let mut run = |language: &str, commands: &str, terminal: &mut Terminal| {
         match language {
             "sql" => run_sql(server, commands, terminal),
             "toml" => {
@@ -305,7 +330,12 @@ fn the_commands_of_the_pages_about_operations_run() {
             _ => return false,
         }
         true
-    });
+    };
+    for text in OPERATIONS {
+        page.run(text, &mut terminal, &mut run);
+    }
+    let files = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/operations")).unwrap();
+    assert_eq!(files.count(), OPERATIONS.len(), "each page about operations is in OPERATIONS");
     let never: Vec<&str> = NOT_RUN
         .iter()
         .map(|(start, _)| *start)

@@ -247,12 +247,12 @@ async fn the_root_says_what_the_server_is() {
         let html = String::from_utf8(html.to_vec()).unwrap();
         assert!(!html.contains("<script") && !html.contains("//"), "{html}");
         let links: Vec<&str> = html.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
-        assert_eq!(links.len(), 3);
+        assert_eq!(links.len(), 4);
         for link in links {
             // The application removes its prefix before it calls the API.
             let path = link.strip_prefix(mount).unwrap();
-            if path == "/docs" {
-                // A page, so not what the document describes.
+            if path.starts_with("/docs") {
+                // Pages, so not what the document describes.
                 let page = http::Request::get(path).header("host", "localhost");
                 let page = page.body(http_body_util::Full::<bytes::Bytes>::default()).unwrap();
                 assert_eq!(server.api.call(page, [127, 0, 0, 1].into()).await.status(), 200);

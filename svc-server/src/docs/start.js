@@ -36,9 +36,11 @@ const start = (content) => Scalar.createApiReference('#reference', {
     preferredSecurityScheme: 'bearer',
     securitySchemes: {
       ...(key && { bearer: { token: key } }),
-      // Most apps that sign in here are public and have no secret.
-      // The server requires PKCE. The viewer does it if it is told so here; in a document, others give the name another meaning.
-      oauth2: { flows: { authorizationCode: { 'x-usePkce': 'SHA-256', 'x-scalar-credentials-location': 'body' } } },
+      // Where the server has apps, which require PKCE. The viewer does it if it is told so here; in a document, others give the
+      // name another meaning. Most apps that sign in here are public and have no secret.
+      ...(content.components?.securitySchemes?.oauth2 && {
+        oauth2: { flows: { authorizationCode: { 'x-usePkce': 'SHA-256', 'x-scalar-credentials-location': 'body' } } },
+      }),
     },
   },
   // Colours with the contrast of WCAG 2.2 AA, and a button that is large enough to hit.
@@ -63,9 +65,9 @@ const start = (content) => Scalar.createApiReference('#reference', {
     .operation-details { display: flex; flex-direction: column; }
     .operation-details > :has([id*=".headers."]) { order: 1; }
     .operation-details > :last-child { order: 2; }
-    #key:not(:empty) { margin: 0; padding: 8px 24px; background: var(--scalar-background-2); color: var(--scalar-color-1); }
-    #key { font: 14px/1.5 var(--scalar-font); }
-    #key a { color: var(--scalar-color-accent); text-decoration: underline; }
+    #bar { display: flex; flex-wrap: wrap; gap: 4px 24px; margin: 0; padding: 8px 24px; }
+    #bar { background: var(--scalar-background-2); color: var(--scalar-color-1); font: 14px/1.5 var(--scalar-font); }
+    #bar a { color: var(--scalar-color-accent); text-decoration: underline; }
   `,
   // Examples in curl, Python, JavaScript and Rust.
   defaultHttpClient: { targetKey: 'shell', clientKey: 'curl' },

@@ -217,7 +217,7 @@ async fn a_locked_database_can_be_read_but_not_written() {
     new_tenant(store).await;
 }
 
-/// `docs/operations.md`, "SvcStoreAway".
+/// `docs/operations/alerts.md`, "SvcStoreAway".
 #[test]
 fn a_write_tries_again_each_millisecond_for_five_seconds() {
     let attempts = [0, 1, 4_999, 5_000].map(pause_while_busy);

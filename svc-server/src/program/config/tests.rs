@@ -21,6 +21,40 @@ fn the_help_names_the_database_urls_and_their_settings() {
     assert_eq!(options.write_connections, defaults.write_connections);
 }
 
+/// The tables of the page about settings have each flag once, with its default.
+#[test]
+fn each_flag_is_in_the_tables_of_settings_with_its_default() {
+    use std::collections::BTreeMap;
+
+    use clap::CommandFactory as _;
+
+    // Defaults that depend on other settings, which `resolve` and the store choose.
+    const CHOSEN: [(&str, &str); 3] =
+        [("database-url", "sqlite://svc.db"), ("ops-listen", "127.0.0.1:9464"), ("database-planner-settings", "on")];
+    let quoted = |cell: &'static str| cell.split('`').skip(1).step_by(2);
+    let mut listed = BTreeMap::new();
+    for row in include_str!("../../../docs/operations/configure.md").lines().filter(|line| line.starts_with("| `--")) {
+        let mut cells = row.split('|').skip(1);
+        let (flags, default) = (cells.next().unwrap(), cells.next().unwrap());
+        for flag in quoted(flags) {
+            let default = quoted(default).next().unwrap_or_default();
+            assert_eq!(listed.insert(flag.trim_start_matches("--"), default), None, "{flag} is listed twice");
+        }
+    }
+    let command = Config::command();
+    let flags = command.get_opts().filter_map(|arg| Some((arg.get_long()?, arg)));
+    let expected = flags.map(|(flag, arg)| {
+        let default: Vec<&str> = arg.get_default_values().iter().filter_map(|value| value.to_str()).collect();
+        let chosen = CHOSEN.iter().find(|(name, _)| *name == flag).map(|(_, value)| (*value).to_owned());
+        // A flag without a value is off, which needs no value in the table.
+        let is_switch = matches!(arg.get_action(), clap::ArgAction::SetTrue);
+        (flag, if is_switch { String::new() } else { chosen.unwrap_or(default.join(",")) })
+    });
+    let expected: BTreeMap<&str, String> = expected.collect();
+    let listed: BTreeMap<&str, String> = listed.into_iter().map(|(flag, default)| (flag, default.to_owned())).collect();
+    assert_eq!(listed, expected);
+}
+
 /// The files that the Debian package has of the server. When the flags have changed, the test fails once and writes them.
 #[test]
 fn the_manual_pages_and_the_completions_are_up_to_date() {

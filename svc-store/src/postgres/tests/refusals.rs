@@ -5,7 +5,7 @@ use svc_test_support::postgres::Pooler;
 use super::*;
 use crate::postgres::failure::cannot_connect;
 
-/// The settings of `docs/operations.md`, "Connection poolers", in another mode.
+/// The settings of `docs/operations/postgresql.md`, "Connection poolers", in another mode.
 fn settings(mode: &str) -> String {
     format!("pool_mode = {mode}\nignore_startup_parameters = options\nserver_login_retry = 1\nquery_wait_timeout = 5\n")
 }

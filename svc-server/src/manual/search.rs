@@ -3,20 +3,20 @@
 use std::cmp::Reverse;
 use std::sync::LazyLock;
 
-use crate::manual::{PAGES, Page};
+use super::{PAGES, Page};
 
 /// How many bytes of a section are returned at most.
 const MAX_SECTION: usize = 6_000;
 
 /// A section of a page.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Section {
+pub(crate) struct Section {
     /// The name of the page.
-    pub(super) page: &'static str,
+    pub(crate) page: &'static str,
     /// Its heading.
-    pub(super) title: &'static str,
+    pub(crate) title: &'static str,
     /// Its text, with the heading.
-    pub(super) text: &'static str,
+    pub(crate) text: &'static str,
 }
 
 /// How many words of a query are looked for.
@@ -44,7 +44,7 @@ static SECTIONS: LazyLock<Vec<Searched>> = LazyLock::new(|| {
 });
 
 /// Returns the sections that have the words of a query, those that have most of them first.
-pub(super) fn search(query: &str, limit: usize) -> Vec<Section> {
+pub(crate) fn search(query: &str, limit: usize) -> Vec<Section> {
     let mut words: Vec<String> = words_of(query).take(MAX_WORDS).collect();
     words.sort_unstable();
     words.dedup();
