@@ -5,7 +5,7 @@
 pub(crate) struct Page {
     /// Its name, which is its path below `/docs/`, without `.md`.
     pub(crate) name: &'static str,
-    /// What it is about.
+    /// Its subject.
     pub(crate) about: &'static str,
     /// Its text, in Markdown.
     pub(crate) text: &'static str,

@@ -8,7 +8,7 @@ use crate::resources::contacts::ContactId;
 use crate::resources::invoices::{self, Invoice, InvoiceCreate, InvoiceId, InvoiceUpdate, Outstanding, Payment};
 use crate::values::Decimal;
 
-/// What the back office does with invoices. The API cannot change them.
+/// The operations of the back office on invoices. The API cannot change them.
 impl Records<'_, Invoice> {
     /// Returns the newest payments of an invoice, at most `limit`, newest first.
     ///

@@ -1,11 +1,11 @@
-//! What customers decide about quotes.
+//! The decisions of customers about quotes.
 
 use super::records::Records;
 use crate::error::Error;
 use crate::platform::operations;
 use crate::resources::quotes::{Quote, QuoteId};
 
-/// What customers decide.
+/// The decisions of customers.
 impl Records<'_, Quote> {
     /// Records that the customer accepts the offer. Fires `quote.accepted`, then `quote.updated`.
     ///

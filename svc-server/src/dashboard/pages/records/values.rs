@@ -13,14 +13,14 @@ use crate::dashboard::prelude::*;
 /// The longest text in a list, in characters.
 const MAX_TEXT: usize = 120;
 
-/// What it takes to show fields of records.
+/// The context for showing fields of records.
 pub(crate) struct FieldValues<'a> {
     cx: &'a Context<'a>,
     tenant: &'a Tenant,
     names: ContactNames,
 }
 
-/// What contacts are called.
+/// The names of contacts.
 pub(crate) struct ContactNames(BTreeMap<ContactId, String>);
 
 impl ContactNames {
