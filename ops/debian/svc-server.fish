@@ -60,10 +60,10 @@ complete -c svc-server -n "__fish_svc_server_needs_command" -l dashboard -d 'Whe
 off\t''"
 complete -c svc-server -n "__fish_svc_server_needs_command" -l dashboard-frame-ancestor -d 'The origin of pages that may show the dashboard in a frame, such as `https://app.example.com`. It must belong to the same site as this server, or browsers keep the cookie of the session from the frame' -r
 complete -c svc-server -n "__fish_svc_server_needs_command" -l public-url -d 'The URL at which the world reaches this server, such as `https://api.example.com`. It names the server to apps, so it is never taken from a request. For trying, `http://127.0.0.1:8080` is fine' -r
-complete -c svc-server -n "__fish_svc_server_needs_command" -l oauth -d 'Whether owners of accounts can let apps of somebody else work on them (OAuth 2.0). Requires --public-url, and the dashboard, in which owners consent' -r -f -a "on\t''
+complete -c svc-server -n "__fish_svc_server_needs_command" -l oauth -d 'Whether owners can let third-party apps work on their accounts (OAuth 2.0). Requires --public-url, and the dashboard, in which owners consent' -r -f -a "on\t''
 off\t''"
 complete -c svc-server -n "__fish_svc_server_needs_command" -l oauth-clients -d 'The apps that owners can connect. Requires --oauth on' -r -f -a "registered\t'Those that were registered with the operator'
-metadata\t'Also those that publish what they are at a URL, which is their client id, as assistants do. The page of consent says that nobody has verified them'"
+metadata\t'Registered apps and those that publish their description at a URL, their client id, as assistants do. The page of consent says that nobody has verified them'"
 complete -c svc-server -n "__fish_svc_server_needs_command" -l mcp -d 'Whether assistants find tools at /mcp, and at /mcp/readonly those that change nothing (Model Context Protocol). They need an API key, or with --oauth on the consent of an owner. Requests must be for the host of --public-url, or for localhost' -r -f -a "on\t''
 off\t''"
 complete -c svc-server -n "__fish_svc_server_needs_command" -l oidc-issuer -d 'The issuer of an identity provider (OpenID Connect), such as `https://id.example.com`, with which members sign in to the dashboard. Requires --oidc-client-id and --oidc-client-secret. Register the address of this server followed by /dashboard/oidc/callback there' -r

@@ -44,9 +44,9 @@ _svc-server() {
 '--dashboard=[Whether the dashboard is served at /dashboard, where people of an account and operators sign in with a link of \`svc dashboard link\`, and members at the provider of --oidc-issuer]:DASHBOARD:(on off)' \
 '--dashboard-frame-ancestor=[The origin of pages that may show the dashboard in a frame, such as \`https\://app.example.com\`. It must belong to the same site as this server, or browsers keep the cookie of the session from the frame]:ORIGIN:_default' \
 '--public-url=[The URL at which the world reaches this server, such as \`https\://api.example.com\`. It names the server to apps, so it is never taken from a request. For trying, \`http\://127.0.0.1\:8080\` is fine]:URL:_default' \
-'--oauth=[Whether owners of accounts can let apps of somebody else work on them (OAuth 2.0). Requires --public-url, and the dashboard, in which owners consent]:OAUTH:(on off)' \
+'--oauth=[Whether owners can let third-party apps work on their accounts (OAuth 2.0). Requires --public-url, and the dashboard, in which owners consent]:OAUTH:(on off)' \
 '--oauth-clients=[The apps that owners can connect. Requires --oauth on]:WHICH:((registered\:"Those that were registered with the operator"
-metadata\:"Also those that publish what they are at a URL, which is their client id, as assistants do. The page of consent says that nobody has verified them"))' \
+metadata\:"Registered apps and those that publish their description at a URL, their client id, as assistants do. The page of consent says that nobody has verified them"))' \
 '--mcp=[Whether assistants find tools at /mcp, and at /mcp/readonly those that change nothing (Model Context Protocol). They need an API key, or with --oauth on the consent of an owner. Requests must be for the host of --public-url, or for localhost]:MCP:(on off)' \
 '--oidc-issuer=[The issuer of an identity provider (OpenID Connect), such as \`https\://id.example.com\`, with which members sign in to the dashboard. Requires --oidc-client-id and --oidc-client-secret. Register the address of this server followed by /dashboard/oidc/callback there]:URL:_default' \
 '--oidc-client-id=[The client that the identity provider knows this server as]:ID:_default' \

@@ -93,7 +93,7 @@ impl Sources {
         Self { on_command_line: given_by(ValueSource::CommandLine), in_environment: given_by(ValueSource::EnvVariable) }
     }
 
-    /// Returns the index of the option that names the backend. What is on the command line is stronger than a variable.
+    /// Returns the index of the option that names the backend. An option is stronger than a variable.
     fn choice(self) -> Result<Option<usize>, Failure> {
         let indices = |given: [bool; 3]| (0..given.len()).filter(move |at| given[*at]).collect::<Vec<_>>();
         match (&indices(self.on_command_line)[..], &indices(self.in_environment)[..]) {

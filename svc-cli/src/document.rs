@@ -1,4 +1,4 @@
-//! JSON from elsewhere, printed with its numbers as they were written. A float would round them.
+//! JSON of servers and files, printed with its numbers as they were written. A float would round them.
 
 use serde::ser::Error as _;
 use serde::{Serialize, Serializer};

@@ -1,7 +1,7 @@
 //! Options that are made of the fields of an API input, so that a field of the API is an option of the command line as well.
 //!
-//! The name of an option is that of its field with hyphens, without `_id`: `contact_id` is `--contact`. What else a user of
-//! the API may type is accepted, too: `--contact-id`, `--contact_id`, and `--due` for `due_date`. The JSON schema of the
+//! The name of an option is that of its field with hyphens, without `_id`: `contact_id` is `--contact`. The names that a user of
+//! the API may type are accepted, too: `--contact-id`, `--contact_id`, and `--due` for `due_date`. The JSON schema of the
 //! input gives the type of each value and the text of the help.
 
 mod stream;
@@ -35,7 +35,7 @@ const CLIENT_KEY: &str = "client_key";
 /// The fields of a body: one option each, or all of them as JSON with `--data`.
 #[derive(Clone, Debug)]
 pub(crate) struct Body<I> {
-    /// What was typed.
+    /// The origin of the typed values.
     pub(crate) source: BodySource,
     input: PhantomData<fn() -> I>,
 }
@@ -94,7 +94,7 @@ enum Kind {
 struct Field {
     name: String,
     kind: Kind,
-    /// What stands for the value in the help.
+    /// The placeholder of the value in the help.
     value_name: &'static str,
     description: String,
     is_required: bool,
@@ -387,7 +387,7 @@ fn authentication(text: &str) -> Result<Json, String> {
     ))
 }
 
-/// Returns a number as JSON. What is no number stays a text, which the input refuses.
+/// Returns a number as JSON. Other text stays a text, which the input refuses.
 fn number(text: String) -> Json {
     match json::parse(text.as_bytes()) {
         Ok(Json::Number(digits)) => Json::Number(digits),

@@ -20,7 +20,7 @@
 //!   of a record, and `table` formats tables that fit the terminal.
 //! - `times` formats times and durations for people.
 //! - [`presets`] lists the columns of files that other programs export.
-//! - `document` holds JSON from elsewhere and preserves its numbers exactly.
+//! - `document` holds JSON of servers and files, with its exact numbers.
 //! - [`help`] renders the help of commands. `usage` words errors of the command line itself, and `kinds` checks event kinds, which are also in a file.
 //! - `exit` defines the exit codes and maps errors to them.
 

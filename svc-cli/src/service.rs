@@ -250,7 +250,7 @@ pub(crate) fn local_only(command: &str) -> Failure {
 pub(crate) enum CallError {
     /// The rules refused it, or the database failed.
     Rules(Error),
-    /// What only a server can refuse, or it could not be reached.
+    /// A refusal that only a server can give, or a server that could not be reached.
     Server(svc_client::Error),
 }
 

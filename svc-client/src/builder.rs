@@ -88,7 +88,7 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets how often and for how long a call is tried.
+    /// Sets how often and for how long a call is attempted.
     pub fn retry(self, retry: RetryPolicy) -> Self {
         Self { retry, ..self }
     }

@@ -27,7 +27,7 @@ pub enum Error {
     TokensNotStored(#[source] StoreError),
 }
 
-/// What can go wrong where an app stores its tokens.
+/// The failure of an app to store its tokens.
 pub type StoreError = Box<dyn std::error::Error + Send + Sync>;
 
 /// The result of a call.
@@ -39,7 +39,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub struct ApiError {
     /// The HTTP status.
     pub status: u16,
-    /// What failed, for programs, such as `validation_failed` or `email_taken`. Codes do not change.
+    /// The kind of failure, for programs, such as `validation_failed` or `email_taken`. Codes do not change.
     pub code: String,
     /// One English sentence that says what is wrong and how to correct it. It may be reworded.
     pub message: String,
@@ -63,9 +63,9 @@ pub struct ApiError {
 pub struct FieldError {
     /// The field of the body as a dotted path, such as `line_items.0`, or the name of a query parameter or header.
     pub field: String,
-    /// What is wrong with it, for programs, such as `required` or `too_long`.
+    /// The mistake, for programs, such as `required` or `too_long`.
     pub code: String,
-    /// What is wrong with it, as a sentence without a full stop.
+    /// The mistake, as a sentence without a full stop.
     pub message: String,
 }
 
@@ -86,14 +86,14 @@ impl std::error::Error for ApiError {}
 #[error("{kind} after {attempts} attempts")]
 #[non_exhaustive]
 pub struct TransportError {
-    /// What happened.
+    /// The kind of the failure.
     pub kind: TransportErrorKind,
     /// How many attempts the client made.
     pub attempts: u32,
     source: reqwest::Error,
 }
 
-/// What happened to a request without a response.
+/// The fate of a request without a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TransportErrorKind {
@@ -136,7 +136,7 @@ impl From<reqwest::Error> for TransportError {
 pub struct UnexpectedResponse {
     /// The HTTP status.
     pub status: u16,
-    /// What is wrong with the response.
+    /// The fault of the response.
     pub reason: String,
     /// The first characters of the body.
     pub start: String,

@@ -1,4 +1,4 @@
-//! What a service with `--extensions on` has beyond the contract: events and deliveries are read, and sent again. On another
+//! Operations of a service with `--extensions on` beyond the contract: read events and deliveries, and send them again. On another
 //! service these calls fail with `not_found`.
 
 use futures_util::stream::{self, Stream, TryStreamExt as _};

@@ -1,8 +1,8 @@
 //! A client of the SVC API.
 //!
 //! It speaks the public API of a service with the records of [`svc_core`]: a [`Contact`](prelude::Contact) that you
-//! read is the type that the service wrote, with exact amounts and parsed times. What goes wrong on the way is handled
-//! where it can be: a busy service is tried again when it says so, and a create whose response was lost is repeated
+//! read is the type that the service wrote, with exact amounts and parsed times. Failures on the way are handled
+//! where they can be: a request to a busy service is repeated when it says so, and a create whose response was lost is repeated
 //! without a second record.
 //!
 //! # Examples
@@ -56,7 +56,7 @@
 //!
 //! # Retries
 //!
-//! A call is tried again when the service is busy or no response arrives; [`RetryPolicy`] says how often and when. Every
+//! A call is repeated when the service is busy or no response arrives; [`RetryPolicy`] says how often and when. Every
 //! request can be repeated: each POST carries an `Idempotency-Key`, the same for all its attempts, and each attempt of a
 //! key that signs is [signed](ClientBuilder::signing_secret) anew.
 //!

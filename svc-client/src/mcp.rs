@@ -36,7 +36,7 @@ pub struct Mcp {
     agreed: Mutex<Option<HeaderValue>>,
 }
 
-/// What of a message is also in the headers of its request.
+/// The parts of a message that are also in the headers of its request.
 #[derive(Default, Deserialize)]
 struct Message {
     #[serde(default)]

@@ -348,7 +348,7 @@ impl fmt::Debug for AccountClient {
     }
 }
 
-/// What most programs of the operator need: the clients, the records, their inputs and their filters.
+/// The imports of most programs of the operator: the clients, the records, their inputs and their filters.
 pub mod prelude {
     pub use svc_core::accounts::limits::CappedCollection;
     pub use svc_core::accounts::members::{Member, MemberId};

@@ -1,4 +1,4 @@
-//! What most programs need: the client, the records, their inputs and their filters.
+//! The imports of most programs: the client, the records, their inputs and their filters.
 
 pub use svc_core::platform::{
     Delivery, DeliveryDetails, Event, EventListFilter, EventOrder, ReplaySelection, WebhookDeliveryListFilter,

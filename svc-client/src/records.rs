@@ -1,6 +1,6 @@
 //! The collections of the API, and what can be done with the records of each.
 //!
-//! The records, their inputs and their filters are those of [`svc_core`]. What a trait is not implemented for does not
+//! The records, their inputs and their filters are those of [`svc_core`]. A call without an implementation does not
 //! compile: no API has an operation that deletes a quote, and only the platform API has one that creates an invoice. For
 //! this, some traits name the client by which a collection is reached: [`Client`], or [`Platform`].
 
@@ -49,7 +49,7 @@ pub trait Record: DeserializeOwned + Send + 'static {
 
 /// A record that can be read by its id.
 pub trait Readable: Record {
-    /// What the response contains: the record, or more than lists have.
+    /// The content of the response: the record, or more than lists have.
     type Full: DeserializeOwned + Send;
 }
 
@@ -57,7 +57,7 @@ pub trait Readable: Record {
 pub trait Creatable<C = Client>: Record {
     /// The body of the request.
     type Input: ToBody + Sync;
-    /// What the response to the create contains: the record, or more than later responses have.
+    /// The content of the response to the create: the record, or more than later responses have.
     type Created: DeserializeOwned + Send;
 }
 

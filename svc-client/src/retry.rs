@@ -11,9 +11,9 @@ use svc_core::env::Env;
 
 use crate::error::Error;
 
-/// How often and for how long a call is tried.
+/// How often and for how long a call is attempted.
 ///
-/// A call is tried again when the service is busy (429, 503), when a proxy does not reach it (502, 504), when no response
+/// A call is repeated when the service is busy (429, 503), when a proxy does not reach it (502, 504), when no response
 /// arrives, and while the first attempt of a create is still running (409 `idempotency_in_progress`). The wait before
 /// attempt *n* + 1 is chosen at random between zero and `first_wait` × 2ⁿ⁻¹, at most `longest_wait`, so that clients which
 /// failed together do not come back together. A `Retry-After` of the service is waited for in full, and that time is added

@@ -24,7 +24,7 @@ type Store = Arc<dyn Fn(Tokens) -> BoxFuture<'static, std::result::Result<(), St
 /// Where a client has its access token from, in place of an API key. One is for one account.
 ///
 /// When the service refuses the access token with 401, the client gets another one for the refresh token, stores the new
-/// tokens, and sends the request once more. Calls that run at the same time wait for one refresh, which is tried as often as
+/// tokens, and sends the request once more. Calls that run at the same time wait for one refresh, which is attempted as often as
 /// a call is, in time of its own. When the account has ended
 /// the access, the call fails with the code `invalid_grant`: delete the tokens, and offer to connect again.
 ///

@@ -41,7 +41,7 @@ fn most(status: StatusCode) -> usize {
 /// How a client waits between attempts.
 pub(crate) type Sleep = Arc<dyn Fn(Duration) -> BoxFuture<'static, ()> + Send + Sync>;
 
-/// What says who calls.
+/// The identity of the caller.
 #[derive(Debug)]
 pub(crate) enum Credential {
     /// An API key or a platform key.
@@ -50,7 +50,7 @@ pub(crate) enum Credential {
     Tokens(Box<TokenSource>),
 }
 
-/// What all calls of a client share.
+/// The state that all calls of a client share.
 pub(crate) struct Transport {
     pub(crate) http: reqwest::Client,
     pub(crate) credential: Credential,

@@ -4,7 +4,7 @@
 //! - [`clocks`] orders the writes of an account, and sets back clocks that are ahead of now.
 //! - [`keys`] creates, checks, rotates and revokes API keys. [`signing`] checks the signatures of requests.
 //! - [`platform_keys`] has the keys of the platform API, which belong to no tenant.
-//! - [`apps`] has the programs of somebody else that can ask for access, [`grants`] what accounts granted them, with tokens.
+//! - [`apps`] has the third-party programs that can ask for access, [`grants`] the permissions of accounts for them, with tokens.
 //! - [`limits`] has the rate limits that an operator sets for one tenant.
 //! - [`idempotency`] stores responses, so that a repeated POST creates nothing twice.
 //! - [`dashboard_links`] and [`sessions`] sign people in to the dashboard. [`members`] has the people of an account.

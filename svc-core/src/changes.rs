@@ -1,4 +1,4 @@
-//! What the audit log says to people: which fields a change set, from what to what.
+//! The audit log for people: which fields a change set, from what to what.
 //!
 //! Entries of their own have the object before and after the change. Those of records are derived from events, which have the
 //! record after it; the record before it is that of the event before, as long as that is kept. [`list`] looks it up, and makes
@@ -22,7 +22,7 @@ pub const MAX_SEARCHED: u32 = 2_000;
 /// The number of entries that one operation makes at most: `invoice.paid`, `invoice.updated` and `payment.succeeded`.
 const MAX_ENTRIES: u32 = 3;
 
-/// What is done to an invoice by a refund.
+/// The action of a refund on an invoice.
 const REFUNDED: &str = "refunded";
 
 /// Selects changes. Every condition that is set must hold.
@@ -59,7 +59,7 @@ impl ChangeFilter {
 pub struct Change {
     /// The entry. That of a record has the record before the change, if it is known.
     pub entry: AuditEntry,
-    /// What was done, the most particular first: `paid` before `updated`.
+    /// The actions, the most particular first: `paid` before `updated`.
     pub actions: Vec<String>,
     /// The events that the change fired, with their kinds, oldest first, if it is that of a record or a test of a webhook.
     pub events: Vec<(EventId, String)>,
@@ -70,7 +70,7 @@ pub struct Change {
     pub payment: Option<Payment>,
     /// The amount that was refunded, in the currency of the invoice.
     pub refunded: Option<Amount>,
-    /// What was paid of the invoice before and after the change. It is set where [`trace_paid`] was called.
+    /// The sums paid of the invoice before and after the change. It is set where [`trace_paid`] was called.
     pub paid: Option<(Amount, Amount)>,
 }
 

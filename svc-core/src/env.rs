@@ -117,7 +117,7 @@ pub fn first_id_at(at: Timestamp) -> Uuid {
 
 /// Returns the time that an id was made for.
 ///
-/// For a UUIDv7 from elsewhere, this is the microsecond that it sorts in: the id is at or after [`first_id_at`] of that
+/// For a UUIDv7 of another program, this is the microsecond that it sorts in: the id is at or after [`first_id_at`] of that
 /// time, and before [`first_id_at`] of the next microsecond.
 pub fn time_of_id(id: Uuid) -> Timestamp {
     let bits = id.as_u128();

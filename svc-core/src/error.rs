@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::values::{TenantId, TextEnum};
 
-/// What is wrong with one field (`docs/contract.md`, "Errors").
+/// The mistake in one field (`docs/contract.md`, "Errors").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
 #[non_exhaustive]
 pub enum FieldCode {
@@ -39,7 +39,7 @@ pub enum FieldCode {
     DuplicateKey,
 }
 
-/// What is wrong with a value, without the name of the field that holds it.
+/// The mistake in a value, without the name of the field that holds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Issue {
     /// The stable code.
@@ -165,7 +165,7 @@ pub struct FailingField<'e> {
     pub field: &'e str,
     /// The code of a [`FieldCode`], or that of the error.
     pub code: &'static str,
-    /// What is wrong with the field, as a sentence.
+    /// The mistake in the field, as a sentence.
     pub message: Cow<'e, str>,
 }
 
@@ -375,7 +375,7 @@ pub enum StoreError {
         table: &'static str,
         /// The name of the column.
         column: &'static str,
-        /// What is wrong with the value, without the value itself.
+        /// The mistake in the value, without the value itself.
         reason: String,
     },
     /// The schema of the database does not fit this version of the program. Nothing was changed.

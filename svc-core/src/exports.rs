@@ -7,8 +7,8 @@
 //! changes.
 //!
 //! Records may change while the pages are read. A page is read in one transaction, together with the contacts that have
-//! changed since the page before, which come first on it. So the order holds without a snapshot of the whole account. What
-//! changes after its page was read is not read again: an export since the time at which this one began has it.
+//! changed since the page before, which come first on it. So the order holds without a snapshot of the whole account. A record that
+//! changes after its page was read is not read again: an export since the beginning of this one has it.
 
 use crate::error::Error;
 use crate::pages::{CursorKey, CursorScope, ListQuery, Order, Since};

@@ -33,7 +33,7 @@ use crate::with_resource;
 use self::folded::{digits, folded, is_unspaced, parts, seen, short_words, single_numbers};
 pub use self::list::{SearchParams, list};
 
-/// What to tell when nothing was found by so few characters.
+/// The advice when nothing was found by so few characters.
 const NO_WHOLE_WORD: &str =
     "Nothing was found. One or two characters find whole words alone; give at least three of a longer one.";
 
@@ -56,14 +56,14 @@ pub struct Hit {
     pub kind: RecordKind,
     /// The id of the record.
     pub id: Uuid,
-    /// What people call it: a name or a number.
+    /// The name or number by which people know it.
     pub title: String,
-    /// What distinguishes it from others with this title: its status, its amount or its time in the account's time zone, and its
+    /// The difference from others with this title: its status, its amount or its time in the account's time zone, and its
     /// contact.
     pub detail: String,
 }
 
-/// What was found.
+/// The result of a search.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Record)]
 pub struct SearchResults {
     /// The records, at most 20: those that are named exactly, then those that changed last.
@@ -71,7 +71,7 @@ pub struct SearchResults {
     /// Whether all records were looked at. It is false after many records changed, until the index has caught up: a server
     /// takes some seconds for a thousand records, and minutes for a hundred thousand.
     pub is_complete: bool,
-    /// What to look for instead, if nothing was found and the text may be too short. Left out otherwise.
+    /// The advice if nothing was found and the text may be too short. Left out otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[record(schema = String)]
     pub note: Option<String>,
@@ -80,7 +80,7 @@ pub struct SearchResults {
 /// The parameters of a search.
 #[derive(Clone, Debug, PartialEq, Eq, Input)]
 pub struct FindText {
-    /// What to look for, at most 200 characters: the whole name, number or email address of a record, at least four characters
+    /// The text to find, at most 200 characters: the whole name, number or email address of a record, at least four characters
     /// of the beginning of its id, or at least three characters of its name, email address, phone number, company, suburb,
     /// title or number. One or two characters find only whole words of a name, a company, a suburb or a title, such as the
     /// surname Ng, and any part of a text in Chinese, Japanese or Korean. Case, accents, and what stands between the digits of a
@@ -258,7 +258,7 @@ async fn hit<R: BusinessRecord>(
 }
 
 /// Returns the records that have a text, of one kind or of all: those that it names as a whole, then those that changed last. At
-/// most `limit` of either come from the index. Also returns whether all records were looked at.
+/// most `limit` of either come from the index. The second value says whether all records were looked at.
 async fn with_text(
     tx: &mut dyn Tx,
     tenant: TenantId,

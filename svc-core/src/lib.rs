@@ -47,12 +47,12 @@
 //! | [`webhooks`] | Subscriptions, events, deliveries with their retries, replays, signatures. |
 //! | [`accounts`] | Tenants, API keys, request signatures, rate limits, idempotency keys, the audit log. |
 //! | [`imports`], [`exports`] | Records that were created elsewhere; all records of an account, to be created elsewhere. |
-//! | [`changes`] | What the audit log says: the fields that a change set. |
-//! | [`sandboxes`] | The place of each account in which programs are tried. |
+//! | [`changes`] | The content of the audit log: the fields that a change set. |
+//! | [`sandboxes`] | The place of each account for testing programs. |
 //! | [`requests`] | The log of requests to the API, with the events that each wrote. |
 //! | [`lookup`] | Finds records by their id alone, or by a part of it. |
-//! | [`oauth`] | How apps of somebody else get access to an account. |
-//! | [`platform`] | What the platform API of the server takes and returns, for the server and its clients. |
+//! | [`oauth`] | How third-party apps get access to an account. |
+//! | [`platform`] | The inputs and records of the platform API, for the server and its clients. |
 //! | [`store`] | The interface to a database, and a store in memory. |
 //! | [`input`], [`pages`] | Strict JSON and query strings to typed input; limits, order and cursors of lists. |
 //! | [`values`] | Email addresses, amounts, timestamps and the other values that records consist of. |

@@ -78,7 +78,7 @@ pub struct IdPart {
     beginning: Option<(Uuid, Uuid)>,
 }
 
-/// What a part of an id stands for.
+/// The record that a part of an id stands for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Record)]
 pub struct Matches {
     /// The ids that begin with the part, 200 at most; if there are none, those that end with it.

@@ -1,4 +1,4 @@
-//! OAuth 2.0: how an app of somebody else gets to work on an account (`docs/oauth.md`).
+//! OAuth 2.0: how a third-party app gets to work on an account (`docs/oauth.md`).
 //!
 //! # Protocol
 //!
@@ -19,7 +19,7 @@
 //! only, as long as the new refresh token was not used and [`tokens::GRACE`] has not passed. Any other repeat means that two
 //! hold the token: the grant is revoked.
 //!
-//! What an access token may do never changes after it was issued. A repeat with another scope or resource gets another access
+//! The rights of an access token never change after it was issued. A repeat with another scope or resource gets another access
 //! token, and a repeat of a request whose access token was revoked since gets a new one. A refresh token keeps the scope and
 //! the resource that the owner has granted, whatever part of them a request asks for.
 //!

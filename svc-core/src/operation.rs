@@ -88,7 +88,7 @@ pub struct Operation<K: 'static, I: 'static, O: 'static> {
     run: &'static (dyn for<'t> Run<'t, K, I, O> + Send + Sync),
 }
 
-/// What names a version of a record: its id, and when it last changed.
+/// The name of a version of a record: its id, and when it last changed.
 pub type Version = (Uuid, Timestamp);
 
 impl<K, I, O> Deref for Operation<K, I, O> {
@@ -195,7 +195,7 @@ where
         self
     }
 
-    /// Sets which inputs only try the operation. What it writes is then rolled back.
+    /// Sets which inputs are a dry run of the operation. Its writes are then rolled back.
     #[must_use]
     pub const fn dry_run(mut self, is_dry_run: fn(&I) -> bool) -> Self {
         self.is_dry_run = is_dry_run;
@@ -317,7 +317,7 @@ impl<K: Target, I: Input + Clone, O: Send + 'static> Operation<K, I, O> {
     /// Runs the operation inside a transaction.
     ///
     /// # Errors
-    /// What the rules refuse, and [`Error::Store`].
+    /// The refusals of the rules, and [`Error::Store`].
     pub async fn run(&self, tx: &mut dyn Tx, target: K, input: &I) -> Result<O, Error> {
         self.run.run(tx, target, input).await
     }

@@ -187,7 +187,7 @@ impl<R, C> Page<R, C> {
     }
 }
 
-/// The key of cursors: 32 random bytes that the store keeps. Whoever has it can make cursors, but they give access to
+/// The key of cursors: 32 random bytes that the store keeps. With it one can make cursors, but they give access to
 /// nothing without an API key.
 #[derive(Clone, PartialEq, Eq)]
 pub struct CursorKey([u8; 32]);

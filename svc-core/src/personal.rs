@@ -1,4 +1,4 @@
-//! What an account knows of a person, as the laws on privacy ask for it: [`page`] returns it, and [`erase`] empties it.
+//! The data of an account about a person, as the laws on privacy ask for it: [`page`] returns it, and [`erase`] empties it.
 //!
 //! A contact is the person. Jobs copy its name, address and number when they are made; bookings have notes about it; events
 //! copy contacts, jobs and bookings as they were, and receivers may send an event back in their responses. [`erase`] empties all
@@ -43,7 +43,7 @@ pub struct ErasureCreate {
     pub reason: Text<500>,
 }
 
-/// What one step of an erasure has emptied.
+/// The rows that one step of an erasure has emptied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Record)]
 pub struct Erasure {
     /// The number of contacts: 1 in the first step.

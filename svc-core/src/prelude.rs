@@ -1,4 +1,4 @@
-//! What an application usually needs: `use svc_core::prelude::*`.
+//! The usual imports of an application: `use svc_core::prelude::*`.
 //!
 //! It has [`Svc`], the inputs and filters, the records with their ids and statuses, and the values they consist of.
 

@@ -1,7 +1,7 @@
 //! The records of the API: contacts, invoices, quotes, bookings and jobs.
 //!
 //! The module of a resource has what is particular to it: its fields, its rules and its events. It implements [`Resource`],
-//! and [`Create`], [`Update`] and [`Delete`] as far as clients may do that. What is the same for all of them is in [`crud`]
+//! and [`Create`], [`Update`] and [`Delete`] as far as clients may do that. The code that all of them share is in [`crud`]
 //! (get, list, create, update, delete). Those that a business keeps are a [`BusinessRecord`], and [`kinds`] does something for
 //! every kind of them. CONTRIBUTING.md describes how to add a field or a resource.
 
@@ -37,7 +37,7 @@ pub trait Resource: Serialize + JsonSchema + Clone + PartialEq + Send + Sync + '
     /// The segment in the path, such as `contacts`.
     const COLLECTION: &'static str;
 
-    /// What its operations have in common.
+    /// The texts that its operations have in common.
     const PROFILE: &'static Profile;
 
     /// The query parameters of its list, besides those that every list has.
@@ -225,7 +225,7 @@ pub trait Create: Resource {
     /// Builds the record from the body.
     ///
     /// # Errors
-    /// What the rules of the resource refuse.
+    /// The refusals of the rules of the resource.
     async fn build(tx: &mut dyn Tx, new: NewRecord, input: Self::Input) -> Result<Self, Error>;
 
     /// Returns the events of the creation, in order.

@@ -1,8 +1,8 @@
-//! Sandboxes: a place for each account in which programs are tried.
+//! Sandboxes: a place for each account for testing programs.
 //!
 //! The sandbox of an account is an account of its own, with sample records and keys that begin with `svc_test_`. So whatever
 //! keeps accounts apart keeps a sandbox apart from its account: a test key sees nothing of the account, and a key of the account
-//! nothing of the sandbox. What a sandbox shares with its account are the people who may use it
+//! nothing of the sandbox. A sandbox shares with its account the people who may use it
 //! ([`sessions`](crate::accounts::sessions)) and the developer access.
 //!
 //! A sandbox can be reset and deleted at any time, in small steps. Each step is a write transaction, which locks the account
@@ -28,7 +28,7 @@ pub const STEP: u32 = 500;
 
 /// How many apps lose their access in one step.
 const GRANTS_AT_ONCE: u32 = 20;
-/// What the name of a sandbox ends with.
+/// The end of the name of a sandbox.
 const SUFFIX: &str = " (sandbox)";
 /// The longest name of an account, in characters.
 const MAX_NAME: usize = 300;
@@ -43,7 +43,7 @@ pub struct NewSandbox {
     pub key: NewKey,
 }
 
-/// What a step of a reset or a deletion of a sandbox has done.
+/// The effect of a step of a reset or a deletion of a sandbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Record)]
 pub struct SandboxStep {
     /// The number of rows that the step deleted.

@@ -33,7 +33,7 @@
 //!
 //! Each operation is a span `svc.operation` of `tracing` with the level debug. Its fields are `operation`, which is the id that
 //! the OpenAPI documents have, such as `createContact`; `tenant`; `id` of the record where the call names one; and `error` with
-//! the code of an error. What no API has is named as it is called, such as `svc.contacts.names`. A transaction is the span
+//! the code of an error. An operation that no API has is named after its call, such as `svc.contacts.names`. A transaction is the span
 //! `svc.transaction`, with its `name`, around those of its operations.
 //!
 //! # Unknown accounts
@@ -158,8 +158,8 @@ impl Svc {
     }
 
     /// Runs an operation that the APIs have, as a trusted caller who may do everything: each of
-    /// [`operations`](crate::platform::operations), whether or not it has a method here. What an input that only tries an
-    /// operation writes is rolled back.
+    /// [`operations`](crate::platform::operations), whether or not it has a method here. The writes of a dry run of an
+    /// operation are rolled back.
     ///
     /// # Errors
     /// The errors of the operation's rules, and [`Error::Store`].
@@ -200,7 +200,7 @@ impl Svc {
         PlatformKeys::new(self.runner())
     }
 
-    /// Returns the apps of somebody else that can ask accounts for access.
+    /// Returns the third-party apps that can ask accounts for access.
     pub fn apps(&self) -> Apps<'_> {
         Apps::new(self, self.runner())
     }

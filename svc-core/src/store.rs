@@ -46,7 +46,7 @@
 //! [`lock_tenant`](TenantRepository::lock_tenant) lock the row of a tenant until the transaction ends: from then on no
 //! other transaction changes anything of that tenant. Call one of them before you read what you are going to write.
 //!
-//! What belongs to no tenant, or changes its tenant, is locked by itself: [`lock_app`](AppRepository::lock_app),
+//! A row that belongs to no tenant, or changes its tenant, is locked by itself: [`lock_app`](AppRepository::lock_app),
 //! [`lock_platform_key`](PlatformKeyRepository::lock_platform_key) and [`lock_session`](SignInRepository::lock_session). Lock the
 //! tenant first where a transaction locks both.
 //!
@@ -54,7 +54,7 @@
 //!
 //! Each kind of row has a trait, and [`Tx`] combines them. [`memory`] implements them in memory, the
 //! crate `svc-store` on SQLite and PostgreSQL, and the crate `svc-store-tests` has the suite that all of them pass.
-//! `docs/stores.md` of the repository is a guide for whoever writes another one.
+//! `docs/stores.md` of the repository is a guide for writing another one.
 
 mod apps;
 mod attempts;
@@ -119,7 +119,7 @@ pub use self::wrapper::StoreWrapper;
 /// The result of an operation of a store.
 pub type StoreResult<T> = Result<T, StoreError>;
 
-/// What a unit of work may do.
+/// The rights of a unit of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Read a consistent snapshot. Writing fails.
@@ -191,7 +191,7 @@ pub trait Store: Send + Sync + 'static {
     fn observe(&self, _observer: Arc<dyn Observer>) {}
 }
 
-/// The servers that the accounts of a store are on, such as the workers of Citus. What is asked of the accounts of one needs no
+/// The servers that the accounts of a store are on, such as the workers of Citus. A query for the accounts of one needs no
 /// other.
 #[async_trait]
 pub trait AccountServers: Send + Sync {
@@ -306,7 +306,7 @@ impl dyn Store {
     /// in all. So a large deletion is many small transactions, between which other writes run.
     ///
     /// # Errors
-    /// The first error of the write. What earlier runs have deleted stays deleted.
+    /// The first error of the write. Rows that earlier runs have deleted stay deleted.
     pub async fn delete_in_steps<I: Send + Sync + 'static>(
         &self,
         name: &'static str,

@@ -33,11 +33,11 @@ use crate::kernel::listener::{Arrived, Kind, Route, Surface};
 use crate::kernel::problem::Problem;
 use crate::kernel::response::{self, Outcome};
 
-/// What runs operations, for all surfaces that have some.
+/// The runner of operations, for all surfaces that have some.
 pub(crate) struct Engine {
     pub(crate) kernel: Arc<Kernel>,
     in_flight: InFlightKeys,
-    /// The permit to parse a large body, of which there is one.
+    /// The permit to parse a large body. There is only one.
     large_body: Arc<Semaphore>,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct Operations {
     router: Router,
     /// The path in front of those of the versions: the mount of the public API.
     mount: String,
-    /// What describes them, for those who send requests themselves.
+    /// The descriptions of the operations, for clients that send requests themselves.
     documents: Option<Documents>,
 }
 

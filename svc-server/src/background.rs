@@ -22,7 +22,7 @@ use crate::streams::Streams;
 struct Job {
     interval: Duration,
     run: for<'a> fn(&'a Jobs) -> BoxFuture<'a, Result<(), Error>>,
-    /// What the log says if it fails.
+    /// The message in the log if it fails.
     failed: &'static str,
 }
 

@@ -42,7 +42,7 @@ use crate::probes::Probes;
 #[cfg(feature = "standalone")]
 const OPERATORS_MEMORY: usize = 8 * 1024 * 1024;
 
-/// What a server has besides the operations of the contract.
+/// The parts of a server besides the operations of the contract.
 ///
 /// # Examples
 ///
@@ -112,14 +112,14 @@ pub struct Api {
     listener: Arc<Listener>,
 }
 
-/// What all listeners of a process share.
+/// The state that all listeners of a process share.
 struct Server {
     kernel: Arc<Kernel>,
     engine: Arc<Engine>,
     surfaces: Surfaces,
     jobs: Jobs,
     platform: OnceLock<Arc<Listener>>,
-    /// What is done after the requests of every API.
+    /// The steps after the requests of every API.
     after: Vec<After>,
 }
 

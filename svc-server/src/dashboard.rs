@@ -112,7 +112,7 @@ pub struct DashboardSettings {
     pub identity: Option<Identify>,
     /// The identity provider with which members sign in. None by default.
     pub provider: Option<OidcSettings>,
-    /// What this server is as an authorization server for apps (OAuth 2.0), to which owners consent in the dashboard. None by
+    /// The settings of the authorization server for apps (OAuth 2.0), to which owners consent in the dashboard. None by
     /// default: then there are no apps.
     pub oauth: Option<OauthSettings>,
 }
@@ -124,7 +124,7 @@ pub(crate) struct Dashboard {
     policy: HeaderValue,
 }
 
-/// What a request of the dashboard gets.
+/// The admission of a request of the dashboard.
 enum Admission<'a> {
     /// A file that never changes, such as the style.
     File(Response<ResponseBody>),

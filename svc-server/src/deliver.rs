@@ -66,7 +66,7 @@ pub trait WebhookClient: Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// What went wrong, in words.
+    /// The failure, in words.
     fn get(&self, url: WebhookUrl) -> BoxFuture<'static, Result<Bytes, String>> {
         let _ = url;
         Box::pin(std::future::ready(Err("this server gets no documents".to_owned())))
@@ -80,7 +80,7 @@ pub trait WebhookClient: Send + Sync + 'static {
     }
 }
 
-/// What came of a request that was sent to try an endpoint.
+/// The result of a trial request to an endpoint.
 #[derive(Clone, Debug)]
 pub struct Trial {
     /// The status, the duration, the error and the beginning of the body, as of an attempt.
@@ -156,7 +156,7 @@ struct Driver {
     event_receiver: mpsc::UnboundedReceiver<DriverEvent>,
 }
 
-/// What the tasks of attempts and batches report to the loop.
+/// The reports of the tasks of attempts and batches to the loop.
 enum DriverEvent {
     /// An attempt has ended.
     AttemptFinished(Box<AttemptResult>),

@@ -24,7 +24,7 @@ use self::guides::Guide;
 /// The page. `{mount}` stands for the path of the API in a host application, `{version}` for that of its operations,
 /// `{bar}` for what is above the viewer beside the link to the guides, and `{key}` for the key of the reader.
 const PAGE: &str = include_str!("docs/page.html");
-/// What is above the viewer where the dashboard makes keys.
+/// The HTML above the viewer where the dashboard makes keys.
 const OFFER: &str = "Try requests with a key of your own, or <a href=\"{mount}/dashboard/reference\">let the dashboard make \
      one for an hour</a>.";
 const START: &str = include_str!("docs/start.js");
@@ -165,12 +165,12 @@ impl Surface for Docs {
     }
 }
 
-/// Returns the page with this HTML above the viewer, and a key with which requests are tried out; and the policy that it needs.
+/// Returns the page with this HTML above the viewer, and a key for requests from the page; and the policy that it needs.
 pub(crate) fn page_with_key(mount: &str, base: &str, bar: &str, key: &str) -> (String, HeaderValue) {
     (page(mount, base, bar, key), POLICY)
 }
 
-/// Returns the page. `bar` is the HTML above the viewer, and `key` the key with which requests are tried out, empty for one
+/// Returns the page. `bar` is the HTML above the viewer, and `key` the key for requests from the page, empty for one
 /// that the reader types.
 fn page(mount: &str, base: &str, bar: &str, key: &str) -> String {
     let page = PAGE.replace("{version}", base).replace("{mount}", &escaped(mount)).replace("{key}", key);

@@ -32,7 +32,7 @@ pub(crate) struct Pages {
     pub(crate) dashboard: bool,
 }
 
-/// What is at the root, in both forms.
+/// The content of the root, in both forms.
 pub(crate) struct Home {
     html: Bytes,
     /// Lets the page have its own style and nothing else: no script, no other host, no frame around it.

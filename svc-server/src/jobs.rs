@@ -35,7 +35,7 @@ const SWEEP_RESTART_INTERVAL: Duration = Duration::from_secs(60 * 60);
 /// How many times as long as a step of the index of searches the pause after it is.
 const INDEX_PAUSE: u32 = 15;
 
-/// What [`Background`](crate::Background) does again and again. A test of an application may call it at a time of its own.
+/// The recurring work of [`Background`](crate::Background). A test of an application may call it at a time of its own.
 pub struct Jobs {
     kernel: Arc<Kernel>,
     retention: RetentionSweep,

@@ -1,4 +1,4 @@
-//! What all surfaces share: requests with their bodies, authentication, limits, memory, problems, CORS and logs.
+//! The parts that all surfaces share: requests with their bodies, authentication, limits, memory, problems, CORS and logs.
 //!
 //! It knows none of the surfaces. Each is a `Surface`, and `compose` puts them into a `Listener`, which takes each request through
 //! the same steps:
@@ -54,7 +54,7 @@ use self::shares::Pool;
 pub(crate) struct Kernel {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) settings: Settings,
-    /// What this service is to apps, which send requests with access tokens. `None` if there are no apps.
+    /// The properties of this service as apps see it, which send requests with access tokens. `None` if there are no apps.
     pub(crate) apps: Option<Arc<Apps>>,
     pub(crate) limits: RateLimiter,
     /// The memory of all requests and their connections.

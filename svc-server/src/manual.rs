@@ -7,7 +7,7 @@ pub(crate) mod search;
 pub(crate) struct Page {
     /// Its path below `/docs/`, without `.md`.
     pub(crate) name: &'static str,
-    /// What it is about.
+    /// Its subject.
     pub(crate) about: &'static str,
     /// Its text, in Markdown.
     pub(crate) text: &'static str,

@@ -49,11 +49,11 @@ use crate::kernel::{Kernel, accept};
 /// The versions of the tools of the public API: the longer path first, since it begins with the other one.
 pub(crate) const VERSIONS: [Version; 2] = [Version::McpReadOnly, Version::Mcp];
 
-/// What is below the path of an account of the platform API.
+/// The paths below that of an account of the platform API.
 const PLATFORM_PATHS: [(&str, bool); 2] = [("mcp", false), ("mcp/readonly", true)];
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
-/// What the library wants of each client. Responses are JSON alone.
+/// The media types that the library wants of each client. Responses are JSON alone.
 const BOTH_TYPES: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 
 /// The headers that a message has at most once. Of several, the library would look at the first.
@@ -119,7 +119,7 @@ impl<'a> ToolsPath<'a> {
     }
 }
 
-/// What a message is about, as far as it must be known before it is handled.
+/// The subject of a message, as far as it must be known before it is handled.
 enum About<'a> {
     /// The call of a tool that is an operation of the API.
     Operation(&'a ToolOperation),

@@ -1,6 +1,6 @@
 //! OAuth 2.0 over HTTP: the endpoints of apps, and the metadata by which they find them (`docs/oauth.md`).
 //!
-//! The rules are in [`svc_core::oauth`]. What is here reads requests and writes responses as the RFCs have them. The page on
+//! The rules are in [`svc_core::oauth`]. This module reads requests and writes responses as the RFCs have them. The page on
 //! which an owner consents is one of the dashboard (`dashboard/consent.rs`).
 //!
 //! # Mounted
@@ -59,7 +59,7 @@ pub enum OauthClients {
     /// Those that were registered with the operator.
     #[default]
     Registered,
-    /// Also those that publish what they are at a URL, which is their client id, as assistants do. The page of consent says that
+    /// Registered apps and those that publish their description at a URL, their client id, as assistants do. The page of consent says that
     /// nobody has verified them.
     Metadata,
 }
@@ -86,7 +86,7 @@ pub(crate) struct Oauth {
     apps: Arc<Apps>,
 }
 
-/// What a path below the mount is for.
+/// The endpoint at a path below the mount.
 #[derive(Clone, Copy, Debug)]
 enum Endpoint {
     Token,
@@ -98,7 +98,7 @@ enum Endpoint {
 }
 
 impl Endpoint {
-    /// Returns whether secrets are sent to it, so that whoever guesses them must be slowed down.
+    /// Returns whether secrets are sent to it, so that guessing must be slowed down.
     fn takes_tokens(self) -> bool {
         matches!(self, Self::Token | Self::Revoke)
     }
@@ -334,7 +334,7 @@ impl Surface for Oauth {
     }
 }
 
-/// What programs of the operator ask about tokens, on the platform listener (RFC 7662).
+/// The endpoint where programs of the operator ask about tokens, on the platform listener (RFC 7662).
 pub(crate) struct Introspection {
     kernel: Arc<Kernel>,
     apps: Arc<Apps>,

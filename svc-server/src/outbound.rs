@@ -8,5 +8,5 @@ pub(crate) mod tls_errors;
 
 pub use self::proxy::EgressProxy;
 
-/// What the server calls itself.
+/// The name by which the server introduces itself.
 pub(crate) const USER_AGENT_VALUE: &str = concat!("svc-webhooks/", env!("CARGO_PKG_VERSION"));

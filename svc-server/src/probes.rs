@@ -1,4 +1,4 @@
-//! What supervisors ask: whether the process is well, and what it measures.
+//! The probes of supervisors: whether the process is well, and what it measures.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -9,7 +9,7 @@
 //! # Shutdown
 //!
 //! On SIGTERM or SIGINT the listeners stop accepting connections. Running requests and delivery attempts then have the
-//! shutdown grace to end. What was claimed for delivery and has not ended is repeated after the next start. SIGHUP reloads
+//! shutdown grace to end. Attempts that have not ended are repeated after the next start. SIGHUP reloads
 //! the TLS certificate.
 
 pub mod address;
@@ -43,7 +43,7 @@ use crate::telemetry;
 
 const DEFAULT_DATABASE: &str = "sqlite://svc.db";
 static DEFAULT_OPS_LISTEN: ListenAddress = ListenAddress::local(9464);
-/// What the log of a demo has unless `SVC_LOG` says otherwise. Some of its sample endpoints fail all the time, which is not
+/// The log filter of a demo unless `SVC_LOG` says otherwise. Some of its sample endpoints fail all the time, which is not
 /// worth a line.
 const DEMO_LOG: &str = "info,svc_server::deliver=warn,svc_server::program=warn,svc_server::background=warn";
 /// How long to wait for blocked threads, such as DNS lookups, after everything else has ended.

@@ -1,4 +1,4 @@
-//! What belongs to a record: the records of a contact, the payments of an invoice, and the history of a record.
+//! The rows that belong to a record: the records of a contact, the payments of an invoice, and the history of a record.
 
 use serde_json::json;
 use svc_core::accounts::audit;

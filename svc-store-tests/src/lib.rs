@@ -410,7 +410,7 @@ where
     assert!(failed.is_empty(), "{} of {} cases failed: {}", failed.len(), CASES.len(), failed.join(", "));
 }
 
-/// What a case gets: an empty store, and the clock that the store uses.
+/// The arguments of a case: an empty store, and the clock that the store uses.
 pub struct Harness {
     store: Arc<dyn Store>,
     clock: ManualClock,

@@ -468,7 +468,7 @@ pub(super) async fn a_sandbox_is_reset_and_deleted_in_steps(h: Harness) {
     assert_ne!(again, sandbox);
 }
 
-/// What an app has created is stored under its grant, so that a repeat of the request gets the same response.
+/// The response to a create by an app is stored under its grant, so that a repeat of the request gets the same one.
 pub(super) async fn a_reset_forgets_the_responses_to_apps(h: Harness) {
     let account = h.tenant().await;
     let sandbox = h.new_sandbox(account).await.sandbox.id;

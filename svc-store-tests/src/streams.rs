@@ -161,7 +161,7 @@ pub(super) async fn a_position_never_goes_back(h: Harness) {
     }
 }
 
-/// What was read before a clock was set back says nothing of what is written afterwards.
+/// Times that were read before a clock was set back say nothing of later writes.
 pub(super) async fn a_position_is_never_beyond_the_clock(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
     let now = h.advance_clock(tenant).await;

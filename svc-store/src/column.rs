@@ -21,7 +21,7 @@ use uuid::Uuid;
 
 use crate::sql::{Param, Row, Value};
 
-/// What a column holds. The databases have different types for it.
+/// The content of a column. The databases have different types for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Uuid,
@@ -37,7 +37,7 @@ pub(crate) enum Kind {
 
 /// A Rust type that can be stored in a column.
 pub(crate) trait Column: Sized {
-    /// What the column holds.
+    /// The content of the column.
     const KIND: Kind;
 
     /// Returns the value as a parameter.
@@ -67,7 +67,7 @@ impl Column for Secret {
     }
 }
 
-/// What a webhook subscription has with secrets is encrypted as a whole.
+/// A value of a webhook subscription that has secrets is encrypted as a whole.
 macro_rules! sealed {
     ($($type:ty)+) => {$(
         impl Column for $type {

@@ -271,13 +271,13 @@ pub async fn migrate(url: &str) -> Result<Vec<String>, OpenError> {
     migrate_and_report(url).await.map(|report| report.applied)
 }
 
-/// What [`migrate_and_report`] did.
+/// The effect of [`migrate_and_report`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MigrationReport {
     /// The names of the migrations that were applied.
     pub applied: Vec<String>,
-    /// What could not be done, and what to do about it, in whole sentences for the operator. The schema is up to date nevertheless.
+    /// The step that could not be done, and what to do about it, in whole sentences for the operator. The schema is up to date nevertheless.
     pub note: Option<String>,
 }
 
@@ -305,7 +305,7 @@ pub async fn migrate_and_report(url: &str) -> Result<MigrationReport, OpenError>
 /// Returns the path of the key file beside a SQLite database if other users of the machine may read or change it.
 ///
 /// Returns `None` if the database has no such file, or if `SVC_SECRET_KEY` is used in its place. Programs warn about it:
-/// whoever can read the key and the database can read every secret.
+/// a person who can read the key and the database can read every secret.
 pub fn exposed_key_file(url: &str) -> Option<PathBuf> {
     if is_postgres(url) { None } else { vault::exposed_key_file(&sqlite_path(url).ok()?) }
 }

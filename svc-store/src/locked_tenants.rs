@@ -1,4 +1,4 @@
-//! What a write transaction knows of the tenants that it has locked.
+//! The knowledge of a write transaction about the tenants that it has locked.
 //!
 //! No other transaction changes anything of a locked tenant. So the units of work of one transaction need not ask the
 //! database for what an earlier one has learned, and store the clock of a tenant once, at the commit.
@@ -24,7 +24,7 @@ pub(crate) struct LockedTenants {
     locked_by_unit: Vec<TenantId>,
 }
 
-/// What is known of a locked tenant.
+/// The knowledge about a locked tenant.
 #[derive(Default)]
 pub(crate) struct LockedTenant {
     pub(crate) clock: Timestamp,

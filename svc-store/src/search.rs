@@ -45,7 +45,7 @@ const END_OF_NUMBER: usize = 5;
 const POSTGRES_NEWEST: &str = "SELECT kind, id FROM \
      (SELECT kind, id, text FROM search_texts WHERE tenant_id = $1 ORDER BY place DESC LIMIT 2000) AS newest \
      WHERE text LIKE $2 AND (kind = $3 OR $3 IS NULL) LIMIT $4";
-/// All texts, by the index of trigrams if there is one. What many records have was found among the newest.
+/// All texts, by the index of trigrams if there is one. Texts that many records have were found among the newest.
 const POSTGRES_ALL: &str = "WITH found AS MATERIALIZED \
      (SELECT kind, id, place FROM search_texts WHERE tenant_id = $1 AND text LIKE $2 AND strpos(text, $5) > 0) \
      SELECT kind, id FROM found WHERE kind = $3 OR $3 IS NULL ORDER BY place DESC LIMIT $4";
@@ -91,8 +91,8 @@ fn places(tenant: TenantId) -> (i64, i64) {
     (number << BITS, (number << BITS) | i64::from(u32::MAX))
 }
 
-/// Returns the query that finds the texts which have the trigrams of a text, in any order: those from all over a long text. What it
-/// finds is compared with the whole text.
+/// Returns the query that finds the texts which have the trigrams of a text, in any order: those from all over a long text. Each match
+/// is compared with the whole text.
 ///
 /// The index goes from one text to the next that has all of them, so the rarest one decides how many it looks at. It knows no
 /// order of the trigrams in a text: to compare positions took seconds where a text has one trigram a thousand times.
@@ -108,7 +108,7 @@ fn trigrams_query(text: &str) -> String {
 }
 
 /// Returns the parts of a text, in their order, that PostgreSQL's index of trigrams is asked for: of a long text, those from all
-/// over it, as many texts may begin alike. What it finds is compared with the whole text.
+/// over it, as many texts may begin alike. Each match is compared with the whole text.
 fn asked_of_index(text: &str) -> Vec<String> {
     let is_number = text.chars().all(|char| char.is_ascii_digit() || " +-()./".contains(char));
     let chars: Vec<char> = text.chars().collect();

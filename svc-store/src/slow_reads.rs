@@ -77,7 +77,7 @@ pub(crate) struct Waiting<W> {
     pub(crate) account: Option<TenantId>,
     /// Its name.
     pub(crate) name: &'static str,
-    /// What it runs.
+    /// The work that it runs.
     pub(crate) work: W,
     since: Instant,
 }

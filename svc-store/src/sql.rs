@@ -51,7 +51,7 @@ pub(crate) enum Value<'a> {
     Bytes(&'a [u8]),
 }
 
-/// What is wrong with a cell. It is boxed so that the result of reading one, of which a list has hundreds, is small.
+/// The fault of a cell. It is boxed so that the result of reading one, of which a list has hundreds, is small.
 #[derive(Debug)]
 pub(crate) struct CellError(Box<StoreError>);
 
@@ -136,7 +136,7 @@ pub(crate) fn check_changed(changed: u64, table: Option<&'static str>) -> StoreR
     }
 }
 
-/// What the transactions of a store share.
+/// The state that the transactions of a store share.
 pub(crate) struct StoreContext {
     pub(crate) env: Env,
     pub(crate) cursor_key: CursorKey,
@@ -198,7 +198,7 @@ pub(crate) struct SqlTx<'a> {
     pub(crate) dialect: Dialect,
     pub(crate) actor: Actor,
     pub(crate) written_events: WrittenEvents,
-    /// What the transaction knows of tenants. `None` where others may change them in it, or nothing is locked.
+    /// The knowledge of the transaction about tenants. `None` where others may change them in it, or nothing is locked.
     pub(crate) locked: Option<&'a mut LockedTenants>,
 }
 

@@ -101,7 +101,7 @@ pub(crate) mod sealed {
     }
 }
 
-/// What the operations in a transaction need besides its connection.
+/// The needs of the operations in a transaction besides its connection.
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'s> {
     pub(crate) store: &'s dyn Store,

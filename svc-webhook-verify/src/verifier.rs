@@ -100,7 +100,7 @@ impl Verifier {
         }
     }
 
-    /// Also accepts signatures made with `secret`.
+    /// Accepts signatures made with `secret` as well.
     ///
     /// Use it while a secret is being rotated, when deliveries may be signed with the old or the new secret.
     ///
@@ -113,7 +113,7 @@ impl Verifier {
         Ok(self)
     }
 
-    /// Also accepts Ed25519 signatures that `key` verifies: the subscription's public key, including `whpk_`.
+    /// Accepts Ed25519 signatures that `key` verifies as well: the subscription's public key, including `whpk_`.
     ///
     /// Use it while keys are being rotated, or while a subscription changes from HMAC to Ed25519. A signature that
     /// matches any of the secrets and public keys is enough.

@@ -101,7 +101,7 @@ pub(crate) enum AccountCommand {
         #[command(flatten)]
         changes: AccountChanges,
     },
-    /// Create or show the sandbox of an account, in which programs are tried.
+    /// Create or show the sandbox of an account, for testing programs.
     ///
     /// The sandbox is an account of its own with sample records. It is created if the account has none; then a key that begins
     /// with svc_test_ is printed once. Its webhooks are sent with the header X-SVC-Test. The members of the account can use it

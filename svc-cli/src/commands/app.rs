@@ -39,7 +39,7 @@ pub(crate) struct Owner {
     account: Option<IdArg>,
 }
 
-/// Manage apps of somebody else, which owners of accounts can let work on them (OAuth 2.0).
+/// Manage third-party apps, which owners of accounts can connect (OAuth 2.0).
 #[derive(Clone, Debug, Subcommand)]
 #[command(after_help = "Example:\n  svc app create --name Desk --redirect-uri https://example.com/callback")]
 pub(crate) enum AppCommand {
@@ -61,7 +61,7 @@ pub(crate) enum AppCommand {
         /// Make it a public app, which keeps no secret.
         #[arg(long)]
         public: bool,
-        /// What the app may ask for: read, or read,write.
+        /// The scopes that the app may ask for: read, or read,write.
         #[arg(long, value_parser = values::scopes, default_value = "read", value_name = "read[,write]")]
         scopes: KeyScopes,
         /// Website of the app.
@@ -82,7 +82,7 @@ pub(crate) enum AppCommand {
     /// Show an app, without its secret.
     #[command(after_help = "Example:\n  svc app show 'Route Planner'")]
     Show(AppArg),
-    /// Change an app. What is not given stays.
+    /// Change an app. Options that are left out keep their values.
     #[command(after_help = "Example:\n  svc app update 'Route Planner' --redirect-uri https://example.com/new")]
     Update {
         #[command(flatten)]
@@ -93,7 +93,7 @@ pub(crate) enum AppCommand {
         /// URI to which the app lets the browser return, in place of all that it has. Can be repeated.
         #[arg(long, value_parser = RedirectUri::parse, value_name = "URI")]
         redirect_uri: Vec<RedirectUri>,
-        /// What the app may ask for: read, or read,write. What was granted stays as it is.
+        /// The scopes that the app may ask for: read, or read,write. Grants stay as they are.
         #[arg(long, value_parser = values::scopes, value_name = "read[,write]")]
         scopes: Option<KeyScopes>,
         /// Website of the app.

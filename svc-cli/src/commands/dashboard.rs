@@ -26,7 +26,7 @@ pub(crate) enum DashboardCommand {
     Link {
         #[command(flatten)]
         account: InAccount,
-        /// What the person may do. Each role may also do what the ones before it may.
+        /// The role of the person. Each role has the rights of those before it, too.
         #[arg(long, value_parser = values::role(), default_value = "owner", value_name = "ROLE")]
         role: Role,
         /// Sign in as an operator, who sees all accounts, approves them and sets their limits.

@@ -115,7 +115,7 @@ pub(crate) enum DeliveryCommand {
         /// Replay deliveries with these statuses, separated by commas. The default is failed,held.
         #[arg(long, value_parser = statuses(), value_delimiter = ',', value_name = "STATUS", conflicts_with = "id")]
         status: Vec<DeliveryStatus>,
-        /// Also send events that the webhook missed because it was disabled or did not exist yet.
+        /// Include events that the webhook missed because it was disabled or did not exist yet.
         #[arg(long, conflicts_with = "id")]
         missed: bool,
         /// Wait until the server has scheduled all selected deliveries.

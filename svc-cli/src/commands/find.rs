@@ -19,7 +19,7 @@ use crate::session::Session;
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  svc find INV-0001\n  svc find 'ada lovelace'\n  svc find example.com --json")]
 pub(crate) struct Find {
-    /// What to look for: a whole name, number or email address, at least three characters of any text, or a word of one or two.
+    /// The text to find: a whole name, number or email address, at least three characters of any text, or a word of one or two.
     /// Case, accents, and what stands between the digits of a phone number make no difference.
     #[arg(value_parser = text, value_name = "TEXT")]
     text: FindText,

@@ -32,7 +32,7 @@ pub(crate) enum KeyCommand {
     Create {
         #[command(flatten)]
         account: InAccount,
-        /// What the key may do: read, or read,write.
+        /// The scopes of the key: read, or read,write.
         #[arg(long, value_parser = values::scopes, value_name = "read[,write]")]
         scopes: KeyScopes,
         /// Name that tells what the key is for: one line of at most 300 characters.

@@ -33,7 +33,7 @@ const LISTED_ACCOUNTS: u32 = 10;
 
 /// A type of record that is found by its id.
 pub(super) trait Lookup: DeserializeOwned + Send + Sync + 'static {
-    /// What the id is of.
+    /// The kind of record that the id names.
     type Record: 'static;
     /// The kind of record, whose name is that of its command.
     const KIND: KindInAccount;

@@ -32,7 +32,7 @@ pub(crate) enum MemberCommand {
         /// Email address of the person. Upper and lower case are the same.
         #[arg(long, value_parser = Email::parse, value_name = "ADDRESS")]
         email: Email,
-        /// What the person may do. Each role may also do what the ones before it may.
+        /// The role of the person. Each role has the rights of those before it, too.
         #[arg(long, value_parser = values::role(), value_name = "ROLE")]
         role: Role,
     },

@@ -28,12 +28,12 @@ pub(crate) enum PlatformKeyCommand {
     /// all accounts as far as its scopes allow: `*`, or a list of AREA:read and AREA:write. The areas are accounts, keys,
     /// members, apps, records, events, webhooks and deliveries; audit and export, which are only read; and import and operators,
     /// which only write. AREA:write includes AREA:read. members:write also makes links that sign in to the dashboard of each
-    /// account, with any role: whoever has the key can do all that an owner can. `*` is all but operators:write, which makes
+    /// account, with any role: a program with the key can do all that an owner can. `*` is all but operators:write, which makes
     /// links that sign operators in to the dashboard.
     #[command(after_help = "Examples:\n  svc platform-key create --name Backend\n  \
                       svc platform-key create --scopes accounts:read,records:write --expires 90d")]
     Create {
-        /// What the key may do, separated by commas.
+        /// The scopes of the key, separated by commas.
         #[arg(long, value_delimiter = ',', default_value = "*", hide_possible_values = true, value_name = "SCOPE,…")]
         scopes: Vec<PlatformScope>,
         /// Name that tells what the key is for: one line of at most 300 characters.

@@ -144,7 +144,7 @@ impl<R: ResourceCommands> FromArgMatches for RecordCommand<R> {
     }
 }
 
-/// What a creation returned, worded for people.
+/// The words for the result of a creation.
 pub(crate) trait CreationText {
     fn text(&self) -> String;
 }

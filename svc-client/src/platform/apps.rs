@@ -1,4 +1,4 @@
-//! Apps of somebody else, and the grants of accounts to them.
+//! Third-party apps, and the grants of accounts to them.
 
 use std::time::Duration;
 

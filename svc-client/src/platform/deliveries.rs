@@ -62,7 +62,7 @@ impl Collection<Delivery, Platform> {
     }
 }
 
-/// What the API has as well, with `--extensions on`.
+/// Operations that the API has as well, with `--extensions on`.
 impl<C> Collection<WebhookSubscription, C> {
     /// Replaces the signing secret. The previous one signs beside it for the overlap: 24 hours, unless it is given. The
     /// response contains the new secret, which no other response does.

@@ -4,7 +4,7 @@ use svc_core::platform::{Account, NewSandbox, SandboxStep, operations};
 
 use crate::{AccountClient, Result};
 
-/// The sandbox of the account: an account of its own, in which programs are tried.
+/// The sandbox of the account: an account of its own, for testing programs.
 impl AccountClient {
     /// Returns the sandbox of the account.
     ///

@@ -1,4 +1,4 @@
-//! Who makes a change.
+//! The author of a change.
 //!
 //! The code that starts a transaction names the actor, either with [`Tx::act_as`](crate::store::Tx::act_as) at its beginning
 //! or with [`acting`] for a whole store.
@@ -15,7 +15,7 @@ use crate::accounts::platform_keys::PlatformKeyId;
 use crate::error::Error;
 use crate::store::{Access, Store, StoreWrapper, UnitOfWork};
 
-/// What is between a client and the tool that it has called, in the text of an actor.
+/// The separator of a client and the tool that it has called, in the text of an actor.
 const TOOL: char = '/';
 
 /// The actor of a transaction.

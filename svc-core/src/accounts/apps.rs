@@ -1,4 +1,4 @@
-//! Apps: programs of somebody else, which an owner of an account can let work on it (OAuth 2.0, `docs/oauth.md`).
+//! Apps: third-party programs, which an owner of an account can let work on it (OAuth 2.0, `docs/oauth.md`).
 //!
 //! An app belongs to the operator, or to the account whose people develop it. Any account can grant it access.
 //! A *confidential* app runs on a server and keeps a secret; a *public* one runs on the devices of its users and has none.
@@ -49,7 +49,7 @@ pub struct App {
     pub redirect_uris: Vec<RedirectUri>,
     /// Whether the app keeps a secret. A public app has none, and its refresh tokens rotate.
     pub confidential: bool,
-    /// What the app may ask for: `read`, or `read` and `write`.
+    /// The scopes that the app may ask for: `read`, or `read` and `write`.
     pub scopes: Vec<Scope>,
     /// Where the app learns, by a signed `app.disconnected`, that an account has revoked its access. Null if none was given.
     pub disconnect_url: Option<WebhookUrl>,
@@ -58,7 +58,7 @@ pub struct App {
     pub webhook_id: Option<Uuid>,
     /// When the app was created.
     pub created_at: Timestamp,
-    /// Who created the app, as audit logs name them.
+    /// The creator of the app, as audit logs name them.
     pub created_by: String,
     /// When the app was disabled: its tokens are refused, and it can ask for no others. Null while it is not.
     pub disabled_at: Option<Timestamp>,
@@ -140,7 +140,7 @@ impl AppCreate {
     }
 }
 
-/// Changes to an app. What is `None` stays.
+/// Changes to an app. Fields that are `None` keep their values.
 #[derive(Clone, Debug, Default)]
 pub struct AppUpdate {
     /// The name.

@@ -34,10 +34,10 @@ pub struct AuditEntry {
     pub tenant_id: TenantId,
     /// When the change was made.
     pub at: Timestamp,
-    /// Who made the change, such as `key:<id>` or `platform_key:<id>`. A slash and the name of a tool follow if an assistant did,
+    /// The author of the change, such as `key:<id>` or `platform_key:<id>`. A slash and the name of a tool follow if an assistant did,
     /// as in `key:<id>/create_contact`.
     pub actor: String,
-    /// What was done, such as `create` or `update`.
+    /// The action, such as `create` or `update`.
     pub action: String,
     /// The kind of the changed object, such as `webhook` or `invoice`.
     pub object_kind: String,

@@ -31,7 +31,7 @@ pub struct DashboardLink {
     pub id: DashboardLinkId,
     /// The tenant that the link signs in to. `None` for one that signs an operator in.
     pub tenant_id: Option<TenantId>,
-    /// What the person may do.
+    /// The role of the person.
     pub role: Role,
     /// The person, as the audit log names them: `owner@link`, or a name that an application gave.
     pub identity: String,

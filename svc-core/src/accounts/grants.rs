@@ -1,7 +1,7 @@
 //! Grants: that an account lets an app work on it, and the tokens with which the app does.
 //!
 //! An account has at most one grant for an app. It belongs to the account and not to the member who gave it, so it stays when
-//! the member goes. Whoever revokes it deletes it, with its tokens, so that they are refused from the next request on.
+//! the member goes. A revocation deletes it, with its tokens, so that they are refused from the next request on.
 
 use serde::{Deserialize, Serialize};
 
@@ -37,7 +37,7 @@ pub struct Grant {
     pub tenant_id: TenantId,
     /// The app.
     pub app_id: AppId,
-    /// What the app may do: `read`, or `read` and `write`.
+    /// The scopes of the app: `read`, or `read` and `write`.
     pub scopes: Vec<Scope>,
     /// The person who granted it last, as the audit log names them.
     pub member: String,
@@ -93,7 +93,7 @@ pub struct Token {
     pub resource: Option<String>,
     /// When the token expires. Each use of a refresh token moves it.
     pub expires_at: Timestamp,
-    /// What the successors of a refresh token are made from, together with its text.
+    /// The bytes that the successors of a refresh token are made from, together with its text.
     pub nonce: [u8; 32],
     /// The digest of the refresh token that replaced this one.
     pub successor: Option<[u8; 32]>,

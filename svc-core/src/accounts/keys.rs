@@ -46,9 +46,9 @@ pub struct ApiKey {
     pub id: KeyId,
     /// The tenant that the key belongs to. The key opens the data of this tenant only.
     pub tenant_id: TenantId,
-    /// What the key is for, as whoever created it wrote down. Null if nothing was given.
+    /// The purpose of the key, in the words of its creator. Null if nothing was given.
     pub name: Option<String>,
-    /// What the key may do: `read`, or `read` and `write`. Set at creation; a rotation passes it on.
+    /// The scopes of the key: `read`, or `read` and `write`. Set at creation; a rotation passes it on.
     pub scopes: Vec<Scope>,
     /// The first 15 characters of the key, which tell keys apart.
     pub prefix: String,
@@ -93,7 +93,7 @@ pub struct Credential {
     pub is_sandbox: bool,
 }
 
-/// What a client was authenticated by.
+/// The credential that authenticated a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CallerId {
     /// An API key.

@@ -35,7 +35,7 @@ pub struct Member {
     pub tenant_id: TenantId,
     /// The email address with which the person signs in, in lower case. An account has an address once.
     pub email: Email,
-    /// What the person may do.
+    /// The role of the person.
     pub role: Role,
     /// When the member was added.
     pub created_at: Timestamp,

@@ -6,7 +6,7 @@
 //!
 //! # Protocol
 //!
-//! What happens in an account is recorded in the transaction of the change, in a table of its own. It is not written as an
+//! An occurrence in an account is recorded in the transaction of the change, in a table of its own. It is not written as an
 //! event there, as a transaction of one account would then have to lock the platform account as well, and the writes of all
 //! accounts would wait for each other. A step in the background,
 //! [`publish`](crate::webhooks::operational::publish), locks the platform account,
@@ -28,7 +28,7 @@ use crate::values::{EventKind, Id, KindName, TenantId, TextEnum, Timestamp};
 /// The account that the operational events belong to. It is created when the platform webhook is first set.
 pub const PLATFORM_ACCOUNT: TenantId = TenantId(Uuid::from_u128(0x0000_0000_0000_7000_8000_0000_0000_0001));
 
-/// What an operational event reports.
+/// The occurrence that an operational event reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
 #[non_exhaustive]
 pub enum OperationalKind {
@@ -78,7 +78,7 @@ pub struct AccountApproved {
     pub occurred_at: Timestamp,
     /// The name of the account.
     pub name: String,
-    /// Who approved it, as the audit log names them, such as `cli:ada`.
+    /// The person or program that approved it, as the audit log names them, such as `cli:ada`.
     pub approved_by: String,
 }
 
@@ -90,13 +90,13 @@ pub type OperationalEventId = Id<OperationalEvent>;
 pub struct OperationalEvent {
     /// The identifier, made for the time of the change. Events are published in its order.
     pub id: OperationalEventId,
-    /// What happened.
+    /// The kind of the event.
     pub kind: EventKind,
     /// The data of the event, a JSON object.
     pub data: Box<RawValue>,
 }
 
-/// What is to be recorded of a change of an account, in its order.
+/// The occurrences to record of a change of an account, in their order.
 #[derive(Debug, Default)]
 pub(crate) struct Report(Vec<(OperationalKind, Box<RawValue>)>);
 
@@ -109,8 +109,8 @@ impl Report {
     }
 }
 
-/// Records what happened in an account, in the transaction of the change, which has locked the account. What happens in the
-/// platform account itself is not recorded: a receiver that is down would cause an event about each of its events. Nor is what
+/// Records what happened in an account, in the transaction of the change, which has locked the account. Occurrences in the
+/// platform account itself are not recorded: a receiver that is down would cause an event about each of its events. Nor is what
 /// happens in a sandbox, where nothing is real.
 pub(crate) async fn record(tx: &mut dyn Tx, tenant: TenantId, report: Report) -> Result<(), Error> {
     if report.0.is_empty() || tenant == PLATFORM_ACCOUNT || !is_on(tx).await? {

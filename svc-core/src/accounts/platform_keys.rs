@@ -25,7 +25,7 @@ pub type PlatformKeyId = Id<PlatformKey>;
 /// The prefix of every platform key.
 pub const PLATFORM_KEY_PREFIX: &str = "svc_plat_";
 
-/// What a platform key may do: nearly everything, or reading or changing one area.
+/// A right of a platform key: nearly everything, or reading or changing one area.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PlatformScope {
     /// Everything except links for operators: `*`. Such a link begins a session in the dashboard that sees all accounts and goes
@@ -101,21 +101,21 @@ impl JsonSchema for PlatformScope {
 pub struct PlatformKey {
     /// The unique identifier of the key, a UUID of version 7. It names the key in the log and in audit logs.
     pub id: PlatformKeyId,
-    /// What the key is for, as whoever created it wrote down. Null if nothing was given.
+    /// The purpose of the key, in the words of its creator. Null if nothing was given.
     pub name: Option<String>,
-    /// What the key may do: `*`, or areas with `read` or `write`, such as `records:write`.
+    /// The scopes of the key: `*`, or areas with `read` or `write`, such as `records:write`.
     pub scopes: Vec<PlatformScope>,
     /// The first 15 characters of the key, which tell keys apart.
     pub prefix: String,
     /// When the key was created.
     pub created_at: Timestamp,
-    /// Who created the key, as the audit log names them, such as `cli:ada`.
+    /// The creator of the key, as the audit log names them, such as `cli:ada`.
     pub created_by: String,
     /// When the key stops working; it is refused from this time on. Null if it does not expire.
     pub expires_at: Option<Timestamp>,
     /// When the key was revoked. Null while it has not been.
     pub revoked_at: Option<Timestamp>,
-    /// Who revoked the key. Null while it has not been revoked.
+    /// The person or program that revoked the key. Null while it has not been revoked.
     pub revoked_by: Option<String>,
     /// When the key was last used, exact to about ten seconds. Null if it never was.
     pub last_used_at: Option<Timestamp>,
@@ -150,7 +150,7 @@ pub struct NewPlatformKey {
 pub struct PlatformKeyCreate {
     /// A name that tells people what the key is for.
     pub name: Option<String>,
-    /// What the key may do. They are stored in order and once each.
+    /// The scopes of the key. They are stored in order and once each.
     pub scopes: Vec<PlatformScope>,
     /// How long the key is valid; `None` for no expiry.
     pub expires_in: Option<Duration>,

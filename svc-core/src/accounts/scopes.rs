@@ -1,8 +1,8 @@
-//! What keys may do: reading or writing, in an area of the platform API or on the public API.
+//! The scopes of keys: reading or writing, in an area of the platform API or on the public API.
 
 use crate::values::TextEnum;
 
-/// What a key may do.
+/// A right of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
 pub enum Scope {
     /// Read records with GET and HEAD.
@@ -28,7 +28,7 @@ pub enum Area {
     Webhooks,
     /// Deliveries, their attempts and replays.
     Deliveries,
-    /// Apps of somebody else, and the grants of accounts to them.
+    /// Third-party apps, and the grants of accounts to them.
     Apps,
     /// The audit log, which is only read.
     Audit,

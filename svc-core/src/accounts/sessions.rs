@@ -34,7 +34,7 @@ pub const MAX_SESSIONS: usize = 20;
 /// The most sessions that [`list`] returns.
 pub const MAX_LISTED: u32 = 200;
 
-/// What a person may do in the dashboard. Each role may do what those before it may.
+/// The rights of a person in the dashboard. Each role has those of the ones before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
 pub enum Role {
     /// See everything except secrets.
@@ -58,7 +58,7 @@ pub struct Session {
     pub tenant_id: Option<TenantId>,
     /// The address of the member who signed in. `None` for a session that a link began.
     pub email: Option<Email>,
-    /// What the person may do in the tenant.
+    /// The role of the person in the tenant.
     pub role: Role,
     /// The person, as the audit log names them.
     pub identity: String,

@@ -17,10 +17,10 @@ use crate::values::{Id, TenantId, Timestamp};
 
 const DAY_MICROS: u64 = 24 * 60 * 60 * 1_000_000;
 
-/// How many times are tried for a row that names no id. Each is likely to be free, whatever the earlier ones were.
+/// The number of attempts to find a time for a row that names no id. Each is likely to succeed, whatever the earlier ones did.
 const MAX_ATTEMPTS: u32 = 16;
 
-/// What a row was recognised as.
+/// The identity that a row was recognised by.
 pub(super) enum Identity<R> {
     /// This record, from an earlier import.
     Existing(R),

@@ -22,7 +22,7 @@ pub struct ImportOptions {
     pub update: bool,
 }
 
-/// What [`Import::put`] did with a row.
+/// The effect of [`Import::put`] on a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Imported {
     /// The row is a new record.
@@ -63,10 +63,10 @@ pub(super) async fn record_in_audit_log<R: Import>(
     audit::record(tx, tenant.id, "import", object, None, Some(&counts)).await
 }
 
-/// What can be imported: the records of a resource, or those of an account.
+/// Importable records: those of a resource, or those of an account.
 #[async_trait]
 pub trait Import: Send + Sync + 'static {
-    /// What the audit log calls the records.
+    /// The name of the records in the audit log.
     const KIND: &'static str;
 
     /// The event of a record that is added. `None` if none is fired.
@@ -93,7 +93,7 @@ pub trait Import: Send + Sync + 'static {
     /// earlier rows with the same [`content`](Self::content).
     ///
     /// # Errors
-    /// What the rules refuse, and [`Error::NotAllowed`] for a row that another record is in the way of: nothing of the
+    /// The refusals of the rules, and [`Error::NotAllowed`] for a row that another record is in the way of: nothing of the
     /// row was written then, only the tenant's clock has advanced. After [`Error::Store`] the transaction must fail.
     async fn put(
         tx: &mut dyn Tx,

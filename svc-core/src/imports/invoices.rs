@@ -46,7 +46,7 @@ pub struct InvoiceImport {
     pub currency: Option<Currency>,
     /// When the invoice was paid in full. Only an invoice that is `paid` or `cancelled` can have it.
     pub paid_at: Option<Timestamp>,
-    /// What was paid so far, in `currency`. Required with the status `partial`. Without it, an invoice with the status
+    /// The sum paid so far, in `currency`. Required with the status `partial`. Without it, an invoice with the status
     /// `paid` was paid in full.
     pub amount_paid: Option<Decimal>,
     /// When the invoice was created. With an `id`, it can only be the time in it.

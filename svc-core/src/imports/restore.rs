@@ -24,7 +24,7 @@ use crate::values::{EventKind, TenantId};
 /// [`Imported::Updated`].
 ///
 /// # Errors
-/// What the rules refuse, and [`Error::NotAllowed`] if another record of the type has changed later than this one: clients
+/// The refusals of the rules, and [`Error::NotAllowed`] if another record of the type has changed later than this one: clients
 /// that keep a copy by `updated_since` would never see it. After [`Error::Store`] the transaction must fail.
 pub async fn restore<R: BusinessRecord>(tx: &mut dyn Tx, tenant: &Tenant, mut record: R) -> Result<Imported, Error> {
     let now = advance_clock(tx, tenant.id).await?;

@@ -24,7 +24,7 @@ pub const CODE_LIFETIME: Duration = Duration::from_secs(60);
 /// The longest `state` that is taken, in bytes.
 const MAX_STATE: usize = 2048;
 
-/// What this service is to apps.
+/// The properties of this service as apps see it.
 #[derive(Clone, Debug)]
 pub struct Issuer {
     /// Its URL, without a slash at its end.
@@ -117,7 +117,7 @@ pub struct Return {
     pub state: Option<String>,
     /// The error.
     pub error: AuthorizationError,
-    /// What is wrong, as a sentence for the developer of the app.
+    /// The mistake, as a sentence for the developer of the app.
     pub description: &'static str,
 }
 
@@ -158,7 +158,7 @@ fn return_url(uri: &str, result: &[(&str, &str)], state: Option<&str>, issuer: &
 /// Checks an authorization request.
 ///
 /// # Errors
-/// [`Error::Store`]. What is wrong with the request is a [`Refusal`].
+/// [`Error::Store`]. A mistake in the request is a [`Refusal`].
 pub async fn check(
     tx: &mut dyn Tx,
     parameters: &Parameters,

@@ -4,7 +4,7 @@
 #[derive(Clone, Debug, Default)]
 pub struct Parameters(Vec<(String, String)>);
 
-/// The parameters of an authorization request that mean something. What else was sent is ignored.
+/// The parameters of an authorization request that mean something. All others are ignored.
 const AUTHORIZATION: [&str; 10] = [
     "client_id",
     "redirect_uri",

@@ -23,7 +23,7 @@ const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 /// The number of redirect URIs that are kept of a document.
 const MAX_REDIRECT_URIS: usize = 20;
 
-/// What an app publishes.
+/// The document that an app publishes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PublishedApp {
     url: String,
@@ -46,7 +46,7 @@ pub fn is_url(client_id: &str) -> bool {
 /// ```
 ///
 /// # Errors
-/// What is wrong with it, as a sentence: it has no path, but a fragment, a user or a segment of dots, or is too long. That its
+/// The mistake, as a sentence: it has no path, but a fragment, a user or a segment of dots, or is too long. That its
 /// host is public is another check.
 pub fn document_url(client_id: &str) -> Result<WebhookUrl, &'static str> {
     let invalid = "The client_id must be the https URL of a document, with a path, in its canonical form.";
@@ -64,7 +64,7 @@ impl PublishedApp {
     /// Reads a document. `url` is where it was found.
     ///
     /// # Errors
-    /// What is wrong with it, as a sentence.
+    /// The mistake, as a sentence.
     pub fn read(url: &WebhookUrl, document: &[u8]) -> Result<Self, &'static str> {
         #[derive(Deserialize)]
         struct Document {

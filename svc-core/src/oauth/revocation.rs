@@ -47,9 +47,9 @@ pub struct AppAuthorized {
     pub app_id: AppId,
     /// The name of the app.
     pub app_name: String,
-    /// What the app may do.
+    /// The scopes of the app.
     pub scopes: Vec<Scope>,
-    /// Who granted it.
+    /// The member who granted it.
     pub member: String,
 }
 
@@ -68,7 +68,7 @@ pub struct AppRevoked {
     pub app_name: String,
     /// Why it ended: `revoked`, `disconnected` by the app, `token_reused` or `app_deleted`.
     pub reason: RevokeReason,
-    /// Who ended it, as the audit log names them.
+    /// The person or program that ended it, as the audit log names them.
     pub revoked_by: String,
 }
 
@@ -130,7 +130,7 @@ pub async fn revoke(tx: &mut dyn Tx, tenant: TenantId, id: GrantId, reason: Revo
 /// own.
 ///
 /// # Errors
-/// [`Error::NotFound`], and [`Error::Store`]. What has ended before a failure stays ended, and the app disabled.
+/// [`Error::NotFound`], and [`Error::Store`]. Access that ended before a failure stays ended, and the app disabled.
 pub async fn delete_app(store: &dyn Store, id: AppId) -> Result<App, Error> {
     let disable = store.write("apps.disable", id, async |tx, &id| {
         apps::update(tx, id, apps::AppUpdate { disabled: Some(true), ..apps::AppUpdate::default() }).await

@@ -76,7 +76,7 @@ impl From<Repeated> for TokenError {
     }
 }
 
-/// What a client says it is.
+/// The credentials that a client sends.
 #[derive(Clone, Debug)]
 pub struct ClientCredentials {
     /// The client id.
@@ -92,20 +92,20 @@ pub struct Tokens {
     pub access_token: Secret,
     /// The refresh token.
     pub refresh_token: Secret,
-    /// What the access token may do, as a scope.
+    /// The rights of the access token, as a scope.
     pub scope: &'static str,
     /// The account.
     pub tenant_id: TenantId,
 }
 
-/// What a token is (RFC 7662).
+/// The facts about a token (RFC 7662).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Introspection {
     /// The token as it is stored.
     pub token: Token,
     /// The client id of the app.
     pub client_id: String,
-    /// Who granted the access.
+    /// The member who granted the access.
     pub member: String,
 }
 
@@ -137,7 +137,7 @@ async fn client(tx: &mut dyn Tx, credentials: &ClientCredentials) -> Outcome<App
 /// Responds to a request for tokens.
 ///
 /// # Errors
-/// [`Error::Store`]. What is wrong with the request is a [`TokenError`].
+/// [`Error::Store`]. A mistake in the request is a [`TokenError`].
 pub async fn request(
     tx: &mut dyn Tx,
     credentials: &ClientCredentials,
@@ -278,7 +278,7 @@ async fn refresh(tx: &mut dyn Tx, app: &App, parameters: &Parameters, resource: 
 /// cost a write.
 ///
 /// # Errors
-/// [`Error::Store`]. What is wrong with the request is a [`TokenError`].
+/// [`Error::Store`]. A mistake in the request is a [`TokenError`].
 pub async fn has_token(tx: &mut dyn Tx, credentials: &ClientCredentials, parameters: &Parameters) -> Outcome<bool> {
     let app = accept!(client(tx, credentials).await?);
     let Some(text) = accept!(parameters.one("token")) else {
@@ -353,7 +353,7 @@ pub async fn grant_of(
 /// Without its last refresh token an app has no access any more, so the grant ends.
 ///
 /// # Errors
-/// [`Error::Store`]. What is wrong with the request is a [`TokenError`].
+/// [`Error::Store`]. A mistake in the request is a [`TokenError`].
 pub async fn revoke_token(tx: &mut dyn Tx, credentials: &ClientCredentials, parameters: &Parameters) -> Outcome<()> {
     let app = accept!(client(tx, credentials).await?);
     let Some(text) = accept!(parameters.one("token")) else {
@@ -404,14 +404,14 @@ fn hash_of_any(text: &str) -> Option<[u8; 32]> {
     [ACCESS_TOKEN_PREFIX, REFRESH_TOKEN_PREFIX].into_iter().find_map(|prefix| keys::hash_of(prefix, text).ok())
 }
 
-/// What a token may do, and on which resource.
+/// The rights of a token, and the resource that they are for.
 #[derive(Clone)]
 struct TokenScope {
     writes: bool,
     resource: Option<String>,
 }
 
-/// Whom a token is for.
+/// The recipient of a token.
 struct Issued<'a> {
     authorization: AuthorizationId,
     tenant: TenantId,

@@ -19,7 +19,7 @@ use crate::input::{Fields, Input};
 use crate::store::Tx;
 use crate::values::{EventKinds, TenantId};
 
-/// What is known of an operation whatever its types.
+/// The facts about an operation, whatever its types.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct About {
@@ -31,7 +31,7 @@ pub struct About {
     pub collection: &'static str,
     /// The last segment of the path, after the id of the record. Empty if there is none.
     pub action: &'static str,
-    /// What the operation is listed under, mostly its collection.
+    /// The group that lists the operation, mostly its collection.
     pub tag: &'static str,
     /// The area of the platform API that it belongs to.
     pub area: Area,
@@ -43,13 +43,13 @@ pub struct About {
     pub has_input: bool,
     /// Whether the output is the member `data` of the response. Otherwise it is the response.
     pub is_wrapped: bool,
-    /// What a successful response says.
+    /// The meaning of a successful response.
     pub success: Success,
     /// The collection in whose path the created record is found.
     pub created_in: &'static str,
     /// The ETag of a successful response.
     pub etag: ETag,
-    /// What retrieves the record that the operation is about, with its ETag: `If-Match` is compared with it.
+    /// The operation that returns the record in question, with its ETag: `If-Match` is compared with it.
     pub current: Option<&'static dyn AnyOperation>,
     /// Whether the input may name the event kinds of the service.
     pub names_event_kinds: bool,
@@ -58,7 +58,7 @@ pub struct About {
     pub(super) texts: TextsOf,
 }
 
-/// What a successful response says.
+/// The meaning of a successful response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Success {
     /// That it was done.
@@ -154,7 +154,7 @@ pub trait AnyOperation: Send + Sync + 'static {
     /// Reads the input of a request.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// An [`InputError`] that names every mistake.
     fn parse(&'static self, request: Request<'_>) -> Result<Parsed, InputError>;
 
     /// Returns the schema of the input: of the query of a read, which is no component of the document, or of the body.
@@ -242,7 +242,7 @@ pub struct Parsed {
     pub memory: u32,
     /// Whether what the operation writes is rolled back, so that its response says only what it would have done.
     pub is_dry_run: bool,
-    /// What must be checked before it runs.
+    /// The checks that must be made before it runs.
     pub outside: Outside,
 }
 
@@ -258,11 +258,11 @@ pub trait Call: Send + Sync {
     fn run<'t>(&'t self, tx: &'t mut dyn Tx, account: TenantId, id: Uuid) -> BoxFuture<'t, Result<Done, Error>>;
 }
 
-/// What an operation has returned.
+/// The result of an operation.
 pub struct Done {
     /// The id of the created record.
     pub created: Option<Uuid>,
-    /// What names the version of the record.
+    /// The version of the record.
     pub version: Option<Version>,
     pub(super) write: Box<dyn FnOnce() -> Result<Vec<u8>, serde_json::Error> + Send>,
 }

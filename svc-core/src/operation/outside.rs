@@ -1,9 +1,9 @@
-//! What svc-core cannot check by itself.
+//! The checks that svc-core cannot make by itself.
 
 use crate::values::{StreamUrl, WebhookUrl};
 use crate::webhooks::options::{CertificateAuthority, ClientCertificate};
 
-/// What has to be checked of an input before its operation runs, as it takes a name server, TLS or the client of an engine.
+/// The checks of an input before its operation runs that need a name server, TLS or the client of a broker.
 #[derive(Clone, Debug, Default)]
 pub struct Outside {
     /// The URL of a webhook, whose host must be public, with the name of its field.

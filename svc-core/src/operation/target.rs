@@ -37,7 +37,7 @@ impl fmt::Display for Method {
     }
 }
 
-/// What the path of an operation names: nothing, an account, a record of an account, or one without an account.
+/// The target in the path of an operation: nothing, an account, a record of an account, or one without an account.
 pub trait Target: Copy + Send + Sync + 'static {
     /// Whether the path names an account.
     const HAS_ACCOUNT: bool = true;

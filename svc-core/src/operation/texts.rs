@@ -21,9 +21,9 @@ pub(super) enum TextsOf {
 pub struct Texts {
     /// The title.
     pub summary: Cow<'static, str>,
-    /// What the operation does.
+    /// The effect of the operation.
     pub description: Cow<'static, str>,
-    /// What a successful response has.
+    /// The content of a successful response.
     pub success: Cow<'static, str>,
 }
 
@@ -39,7 +39,7 @@ impl TextsOf {
     }
 }
 
-/// What the operations of a resource have in common.
+/// The texts that the operations of a resource have in common.
 #[derive(Clone, Copy, Debug)]
 pub struct Profile {
     /// The area of the platform API that they belong to.

@@ -1,4 +1,4 @@
-//! What a client sees of an output.
+//! The view that a client has of an output.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;

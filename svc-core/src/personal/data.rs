@@ -1,4 +1,4 @@
-//! What an account knows of a person, page by page: [`page`].
+//! The data of an account about a person, page by page: [`page`].
 //!
 //! A page is read in one transaction, and has a bounded number of records, size and work, however much there is: it also ends
 //! after it has looked at so many records that have no payments or no events. The records come first, each kind from the newest
@@ -36,7 +36,7 @@ pub struct ContactDataParams {
     pub cursor: Option<String>,
 }
 
-/// What an account knows of a person, or a page of it.
+/// The data of an account about a person, or a page of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
 pub struct ContactData {
     /// The contact, which every page has.
@@ -51,7 +51,7 @@ pub struct ContactData {
     pub bookings: Vec<Booking>,
     /// Its jobs, newest first.
     pub jobs: Vec<Job>,
-    /// What happened to the contact and to these records, for as long as events are kept. Those of a record are together, newest
+    /// The events of the contact and of these records, for as long as events are kept. Those of a record are together, newest
     /// first.
     pub events: Vec<platform::Event>,
     /// Whether that is all. It is false where there is another page, and on the last page where an invoice has 1,000 payments, of
@@ -97,7 +97,7 @@ impl ContactData {
     }
 }
 
-/// What is read one after the other.
+/// The parts that are read one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 enum Stage {
     Invoices,
@@ -138,7 +138,7 @@ struct Position {
     is_cut: bool,
 }
 
-/// What a cursor begins with if something was left out before it.
+/// The beginning of a cursor if something was left out before it.
 const CUT: char = '-';
 
 impl Position {
@@ -211,7 +211,7 @@ pub async fn page(
     Ok(reader.data)
 }
 
-/// What reads a page.
+/// The reader of a page.
 struct Reader {
     tenant: TenantId,
     id: ContactId,

@@ -1,4 +1,4 @@
-//! What the platform API takes and returns of apps and of the grants of accounts to them.
+//! The inputs and records of the platform API about apps and the grants of accounts to them.
 
 use std::fmt;
 
@@ -21,7 +21,7 @@ pub struct AppCreate {
     /// The URIs to which the app lets the browser return, 1 to 10: `https`, `http` of 127.0.0.1, `[::1]` or localhost, or a
     /// scheme of a native app, which has a dot unless the app is public.
     pub redirect_uris: RedirectUris,
-    /// What the app may ask for: `["read"]`, or `["read", "write"]`. Without it, or with null, it is `["read"]`.
+    /// The scopes that the app may ask for: `["read"]`, or `["read", "write"]`. Without it, or with null, it is `["read"]`.
     pub scopes: Option<KeyScopes>,
     /// Whether the app is public: it runs on the devices of its users and has no secret. Without it, or with null, it has one.
     pub public: Option<bool>,
@@ -63,7 +63,7 @@ pub struct AppUpdate {
     pub name: Patch<Text<100>>,
     /// The redirect URIs, in place of all that the app has.
     pub redirect_uris: Patch<RedirectUris>,
-    /// What the app may ask for. What was granted stays as it is.
+    /// The scopes that the app may ask for. Grants stay as they are.
     pub scopes: Patch<KeyScopes>,
     /// The website of the app. Null removes it.
     pub website: Patch<Option<WebhookUrl>>,
@@ -130,7 +130,7 @@ pub struct AppGrant {
     pub app_name: String,
     /// The account that granted the access.
     pub tenant_id: TenantId,
-    /// What the app may do: `read`, or `read` and `write`.
+    /// The scopes of the app: `read`, or `read` and `write`.
     pub scopes: Vec<Scope>,
     /// The person who granted it last, as the audit log names them.
     pub member: String,

@@ -114,9 +114,9 @@ pub struct AccountListParams {
 /// A new API key.
 #[derive(Clone, Debug, PartialEq, Input)]
 pub struct ApiKeyCreate {
-    /// What the key may do: `["read"]`, or `["read", "write"]`.
+    /// The scopes of the key: `["read"]`, or `["read", "write"]`.
     pub scopes: KeyScopes,
-    /// What the key is for. Must be a single line.
+    /// The purpose of the key. Must be a single line.
     pub name: Option<Text<300>>,
     /// The number of seconds after which the key expires. Without it, or with null, it does not expire.
     pub expires_in: Option<Seconds>,
@@ -148,7 +148,7 @@ pub struct SecretRotation {
 /// A new link to the dashboard.
 #[derive(Clone, Debug, PartialEq, Input)]
 pub struct DashboardLinkCreate {
-    /// What the person may do: `viewer`, `developer` or `owner`.
+    /// The role of the person: `viewer`, `developer` or `owner`.
     pub role: Role,
     /// The name of the person in the audit log, such as a mail address. Without it, or with null, it follows from the role.
     pub identity: Option<Text<200>>,
@@ -173,7 +173,7 @@ pub struct OperatorLinkCreate {
 pub struct MemberCreate {
     /// The email address with which the person signs in.
     pub email: Email,
-    /// What the person may do: `viewer`, `developer` or `owner`.
+    /// The role of the person: `viewer`, `developer` or `owner`.
     pub role: Role,
 }
 
@@ -181,7 +181,7 @@ pub struct MemberCreate {
 #[derive(Clone, Debug, PartialEq, Input)]
 #[input(patch)]
 pub struct MemberUpdate {
-    /// What the person may do: `viewer`, `developer` or `owner`.
+    /// The role of the person: `viewer`, `developer` or `owner`.
     pub role: Role,
 }
 

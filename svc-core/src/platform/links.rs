@@ -16,7 +16,7 @@ pub struct DashboardLink {
     pub path: String,
     /// The `id` of the account.
     pub tenant_id: TenantId,
-    /// What the person may do: `viewer`, `developer` or `owner`.
+    /// The role of the person: `viewer`, `developer` or `owner`.
     pub role: Role,
     /// The name of the person in the audit log.
     pub identity: String,

@@ -1,4 +1,4 @@
-//! What operational events carry, for the document of the platform API.
+//! The content of operational events, for the document of the platform API.
 
 use schemars::{Schema, SchemaGenerator};
 

@@ -53,7 +53,7 @@ pub fn extensions() -> Operations {
 }
 
 /// Returns the operations that assistants have of the public API as tools. Their lists can be filtered by more than the contract
-/// has. What a client of HTTP alone needs is not among them, and what returns a secret that the provider of the assistant would
+/// has. Operations for clients of HTTP alone are not among them, nor those that return a secret which the provider of the assistant would
 /// get as well.
 pub fn tools() -> Operations {
     let lists = Lists {

@@ -1,4 +1,4 @@
-//! What the platform API returns.
+//! The records that the platform API returns.
 
 use std::fmt;
 
@@ -112,9 +112,9 @@ pub struct ApiKey {
     pub id: KeyId,
     /// The `id` of the account that the key belongs to.
     pub tenant_id: TenantId,
-    /// What the key is for, as whoever created it wrote down. Null if nothing was given.
+    /// The purpose of the key, in the words of its creator. Null if nothing was given.
     pub name: Option<String>,
-    /// What the key may do: `read`, or `read` and `write`.
+    /// The scopes of the key: `read`, or `read` and `write`.
     pub scopes: Vec<Scope>,
     /// Whether writes with the key must be signed.
     pub signed: bool,
@@ -154,9 +154,9 @@ pub struct ApiKeyWithSecret {
     pub id: KeyId,
     /// The `id` of the account that the key belongs to.
     pub tenant_id: TenantId,
-    /// What the key is for, as whoever created it wrote down. Null if nothing was given.
+    /// The purpose of the key, in the words of its creator. Null if nothing was given.
     pub name: Option<String>,
-    /// What the key may do: `read`, or `read` and `write`.
+    /// The scopes of the key: `read`, or `read` and `write`.
     pub scopes: Vec<Scope>,
     /// The text of the key, which a client sends.
     pub key: String,

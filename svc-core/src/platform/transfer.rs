@@ -17,7 +17,7 @@ use crate::resources::invoices::Invoice;
 use crate::resources::kinds::AccountRecord;
 use crate::values::TextEnum;
 
-/// What the rows of an import are.
+/// The kind of the rows of an import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, TextEnum)]
 pub enum ImportKind {
     /// Contacts that were made elsewhere.
@@ -31,7 +31,7 @@ pub enum ImportKind {
 /// A batch of records that were made elsewhere.
 #[derive(Clone, Debug, Input)]
 pub struct ImportCreate {
-    /// What the rows are: `contacts`, `invoices`, or `all` for records as an export returned them.
+    /// The kind of the rows: `contacts`, `invoices`, or `all` for records as an export returned them.
     pub kind: ImportKind,
     /// The rows, at most 500. A file with more is imported batch by batch, in its order.
     pub rows: ImportRows,
@@ -187,16 +187,16 @@ impl JsonSchema for ImportRow {
     }
 }
 
-/// What came of a batch.
+/// The result of a batch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
 pub struct ImportReport {
-    /// What came of each row, in the order of the rows.
+    /// The result of each row, in the order of the rows.
     pub rows: Vec<ImportedRow>,
     /// The number of webhook subscriptions that receive an event of each record that is added. It is 0 without events.
     pub webhooks: u32,
 }
 
-/// What came of a row.
+/// The outcome of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, TextEnum)]
 pub enum RowOutcome {
     /// The record was added.
@@ -211,10 +211,10 @@ pub enum RowOutcome {
     Refused,
 }
 
-/// What came of a row, with the reason if it was not imported.
+/// The result of a row, with the reason if it was not imported.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
 pub struct ImportedRow {
-    /// What came of the row.
+    /// The outcome of the row.
     pub result: RowOutcome,
     /// The `id` of the record from which the row differs. The field is present with `differs` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -241,7 +241,7 @@ const MAX_FIELD_TEXT: usize = 1_000;
 pub struct RowProblem {
     /// A sentence for people that says what is wrong and how to correct it. It may be reworded.
     pub error: String,
-    /// What is wrong, for programs, such as `validation_failed` or `email_taken`. Codes do not change.
+    /// The kind of mistake, for programs, such as `validation_failed` or `email_taken`. Codes do not change.
     pub code: String,
     /// The first failing field, if a field failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -261,9 +261,9 @@ pub struct RowProblem {
 pub struct FieldProblem {
     /// The name of the field.
     pub field: String,
-    /// What is wrong with the field, for programs, such as `required` or `too_long`.
+    /// The mistake in the field, for programs, such as `required` or `too_long`.
     pub code: String,
-    /// What is wrong with the field, as a sentence without a full stop.
+    /// The mistake in the field, as a sentence without a full stop.
     pub message: String,
 }
 

@@ -39,7 +39,7 @@ pub enum BookingStatus {
     NoShow,
 }
 
-/// What the operations have in common.
+/// The texts that the operations have in common.
 const PROFILE: Profile = Profile {
     area: Area::Records,
     memory: 1,

@@ -20,7 +20,7 @@ use crate::values::{Email, Id, Patch, RecordKind, TenantId, Text, TextEnum, Time
 /// The id of a contact.
 pub type ContactId = Id<Contact>;
 
-/// What the operations have in common.
+/// The texts that the operations have in common.
 const PROFILE: Profile = Profile {
     area: Area::Records,
     memory: 1,
@@ -140,7 +140,7 @@ impl BusinessRecord for Contact {
 /// its bookings, from the newest to the oldest, each after its events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErasurePosition {
-    /// What it goes through.
+    /// The part that it goes through.
     pub part: ErasurePart,
     /// The records of this part that were created at this time or later are done.
     pub records_from: Timestamp,

@@ -77,7 +77,7 @@ pub(crate) fn is_visible<R: Resource>(actor: &Actor, record: &R) -> bool {
 /// Creates a record, with its events and their deliveries.
 ///
 /// # Errors
-/// What the rules of the resource refuse.
+/// The refusals of the rules of the resource.
 pub async fn create<R: Create>(tx: &mut dyn Tx, tenant: TenantId, input: R::Input) -> Result<R, Error> {
     let now = advance_clock(tx, tenant).await?;
     let new = NewRecord { tenant_id: tenant, id: tx.env().id(now), now };

@@ -59,7 +59,7 @@ pub enum InvoiceStatus {
     Cancelled,
 }
 
-/// What the operations have in common.
+/// The texts that the operations have in common.
 const PROFILE: Profile = Profile {
     area: Area::Records,
     memory: 1,

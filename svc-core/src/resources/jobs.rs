@@ -41,7 +41,7 @@ pub enum JobStatus {
     Cancelled,
 }
 
-/// What the operations have in common.
+/// The texts that the operations have in common.
 const PROFILE: Profile = Profile {
     area: Area::Records,
     memory: 1,
@@ -72,7 +72,7 @@ pub struct Job {
     /// The number of the job, such as `JOB-0001`. Assigned by the service at creation: the numbers of an account count
     /// up without gaps and are never reused.
     pub job_number: String,
-    /// What is to be done, as a single line.
+    /// The work to do, as a single line.
     pub title: Text<255>,
     /// The status of the work. Updates change it, and an invoice that is made from the job makes it `invoiced`.
     pub status: JobStatus,
@@ -199,7 +199,7 @@ impl HasStart for Job {
 #[derive(Clone, Debug, PartialEq, Input)]
 #[input(record = Job)]
 pub struct JobCreate {
-    /// What is to be done. Must be a single line.
+    /// The work to do. Must be a single line.
     pub title: Text<255>,
     /// The initial status of the work. If it is left out, it is `quoted`. A job that is created as `scheduled` or
     /// `completed` fires the event of that name after `job.created`.
@@ -253,7 +253,7 @@ impl JobCreate {
 #[input(record = Job, patch)]
 #[apply(to = Job)]
 pub struct JobUpdate {
-    /// What is to be done. Must be a single line.
+    /// The work to do. Must be a single line.
     pub title: Patch<Text<255>>,
     /// The new status of the work. Any status may follow any other. A change to `scheduled` or `completed` fires the
     /// event of that name. The first change to `in_progress` sets `actual_start`, and the first to `completed` sets

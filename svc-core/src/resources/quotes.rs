@@ -48,7 +48,7 @@ pub enum QuoteStatus {
     Converted,
 }
 
-/// What the operations have in common.
+/// The texts that the operations have in common.
 const PROFILE: Profile = Profile {
     area: Area::Records,
     memory: 1,

@@ -175,7 +175,7 @@ fn after<R: HasStart>(row: &R) -> Option<StartPlace> {
     row.start().map(|start| StartPlace { start, created_from: row.created_at().next() })
 }
 
-/// What a cursor of a list by start is valid for.
+/// The list by start that a cursor is valid for.
 struct Scope<'a, F> {
     tenant: TenantId,
     params: &'a StartListParams,

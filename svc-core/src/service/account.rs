@@ -143,7 +143,7 @@ impl<'e> Account<'e> {
         Keys::new(self)
     }
 
-    /// Returns the sandbox: an account of its own, in which programs are tried.
+    /// Returns the sandbox: an account of its own, for testing programs.
     pub fn sandbox(self) -> Sandbox<'e> {
         Sandbox::new(self)
     }

@@ -139,7 +139,7 @@ impl<'e> Apps<'e> {
     /// Deletes an app, and ends its access to all accounts. The access to each ends in a transaction of its own.
     ///
     /// # Errors
-    /// [`Error::NotFound`]. What has ended before a failure stays ended, and the app disabled.
+    /// [`Error::NotFound`]. Access that ended before a failure stays ended, and the app disabled.
     ///
     /// # Examples
     ///

@@ -1,4 +1,4 @@
-//! What an account knows of a person.
+//! The data of an account about a person.
 
 use super::records::Records;
 use crate::error::Error;

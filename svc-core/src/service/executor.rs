@@ -1,4 +1,4 @@
-//! What the accessors run their operations with: a store, in a transaction each, or a transaction that is open.
+//! The executors of operations: a store, in a transaction each, or a transaction that is open.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::operation::{Method, Operation, Target};
 use crate::store::{Access, ResultSlot, Tx, UnitOfWork, UnitOfWorkFn, unit_of_work};
 use crate::values::{Id, TenantId};
 
-/// What runs the units of work of operations: a store, or a transaction that someone else commits.
+/// The executor of the units of work of operations: a store, or a transaction that the caller commits.
 ///
 /// Implement it to put the operations of svc on a transaction of another crate, and make a
 /// [`Transaction`](super::Transaction::over) of it.

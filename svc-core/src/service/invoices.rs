@@ -12,7 +12,7 @@ use crate::resources::invoices::{
 };
 use crate::values::{Decimal, Timestamp};
 
-/// What the back office does with invoices. The API cannot change them.
+/// The operations of the back office on invoices. The API cannot change them.
 impl Records<'_, Invoice> {
     /// Returns the newest payments and refunds of an invoice, at most `limit`, newest first.
     ///

@@ -1,4 +1,4 @@
-//! What customers decide about quotes, and what comes of quotes and jobs.
+//! The decisions of customers about quotes, and the records that quotes and jobs become.
 
 use super::records::Records;
 use crate::error::Error;
@@ -8,7 +8,7 @@ use crate::resources::invoices::Invoice;
 use crate::resources::jobs::{Job, JobId};
 use crate::resources::quotes::{Quote, QuoteId};
 
-/// What customers decide.
+/// The decisions of customers.
 impl Records<'_, Quote> {
     /// Records that the customer accepts the offer. Fires `quote.accepted`, then `quote.updated`.
     ///

@@ -17,7 +17,7 @@ use crate::values::{Id, Timestamp};
 
 /// The records of one resource and one account, such as its contacts.
 ///
-/// [`Account::contacts`] and its like return it. What a resource cannot do does not compile: no one deletes a quote. Invoices,
+/// [`Account::contacts`] and its like return it. An operation that a resource lacks does not compile: no one deletes a quote. Invoices,
 /// quotes and webhook subscriptions have more operations than the others.
 pub struct Records<'e, R> {
     pub(super) account: Account<'e>,
@@ -79,7 +79,7 @@ impl<'e, R: Resource> Records<'e, R> {
     }
 
     /// Streams the records, newest first. Pages of 200 are read as they are needed, each in a transaction of its own, so memory
-    /// is bounded however many there are. What is created after the stream began is not part of it.
+    /// is bounded however many there are. Records that are created after the stream began are not part of it.
     ///
     /// Use [`StreamExt`](futures_util::StreamExt) or [`TryStreamExt`](futures_util::TryStreamExt) of the crate
     /// `futures-util` to take its items.

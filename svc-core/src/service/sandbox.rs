@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::platform::operations;
 use crate::sandboxes::{self, NewSandbox};
 
-/// The sandbox of an account: an account of its own, in which programs are tried.
+/// The sandbox of an account: an account of its own, for testing programs.
 #[derive(Clone, Copy)]
 pub struct Sandbox<'e> {
     account: Account<'e>,
@@ -61,7 +61,7 @@ impl<'e> Sandbox<'e> {
 
     /// Deletes the data of the sandbox and creates the sample records again. Keys and webhook subscriptions stay.
     ///
-    /// Over a store this is a transaction for each [`STEP`](sandboxes::STEP) rows. What earlier ones have deleted stays deleted
+    /// Over a store this is a transaction for each [`STEP`](sandboxes::STEP) rows. Rows that earlier ones have deleted stay deleted
     /// if a later one fails; reset the sandbox again then.
     ///
     /// # Errors

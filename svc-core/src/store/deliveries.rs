@@ -155,7 +155,7 @@ pub trait DeliveryRepository: Send {
     async fn backlog(&mut self, status: DeliveryStatus) -> StoreResult<Backlog>;
 }
 
-/// What a pending delivery waits for.
+/// The thing that a pending delivery waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitingFor {
     /// The outcome of an attempt, or the end of its lease.

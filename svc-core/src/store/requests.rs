@@ -1,4 +1,4 @@
-//! What is stored about requests.
+//! The rows about requests.
 
 use std::time::Duration;
 

@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use super::StoreResult;
 use crate::values::TenantId;
 
-/// What is deleted of a sandbox.
+/// The rows of a sandbox to delete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SandboxRows {
     /// Records and their numbers, events, deliveries with their attempts, bulk replays, the index of searches, stored responses
@@ -20,6 +20,6 @@ pub enum SandboxRows {
 pub trait SandboxRepository: Send {
     /// Deletes at most `limit` rows of a tenant that is a sandbox, which must be locked, and returns how many. If they are fewer
     /// than `limit`, none is left, and with [`SandboxRows::All`] the tenant itself, which is not counted, is gone; otherwise it
-    /// is there. What refers to a row is deleted before it. Of a tenant that is no sandbox, nothing is deleted.
+    /// is there. References to a row are deleted before it. Of a tenant that is no sandbox, nothing is deleted.
     async fn delete_sandbox_rows(&mut self, sandbox: TenantId, rows: SandboxRows, limit: u32) -> StoreResult<u64>;
 }

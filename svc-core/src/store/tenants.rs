@@ -20,7 +20,7 @@ pub trait TenantRepository: Send {
     /// Adds a tenant, whose clock starts at its `created_at`. Its next check for passed due dates is at that time, too.
     async fn insert_tenant(&mut self, tenant: &Tenant) -> StoreResult<()>;
 
-    /// Replaces the settings of a tenant, and which sandbox it has. What it is the sandbox of does not change.
+    /// Replaces the settings of a tenant, and which sandbox it has. The account of a sandbox does not change.
     async fn update_tenant(&mut self, tenant: &Tenant) -> StoreResult<()>;
 
     /// Advances the clock of a tenant to `max(wall clock, last + 1 µs)` and returns it, or `None` if there is no such

@@ -1,7 +1,7 @@
 //! Kinds of events, and the selection of them that a webhook subscription makes.
 //!
 //! Kinds are those of the contract and those that an application registers, each with a check of its data. Only what is new is
-//! compared with the registered kinds: the `events` of a subscription, and an event that is emitted. What is stored is read,
+//! compared with the registered kinds: the `events` of a subscription, and an event that is emitted. A stored event is read,
 //! delivered and replayed whatever its kind.
 
 #[cfg(feature = "json-schema")]
@@ -23,7 +23,7 @@ use crate::error::{FieldCode, Issue};
 use crate::input::FromJson;
 use crate::input::json::Json;
 
-/// What an event reports (`docs/contract.md`, "Events").
+/// The occurrence that an event reports (`docs/contract.md`, "Events").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
 pub enum EventKind {
     /// An invoice was created.

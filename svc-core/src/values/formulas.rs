@@ -1,6 +1,6 @@
 //! Text cells of CSV files that a spreadsheet would take for formulas, or has taken for numbers.
 //!
-//! A spreadsheet runs a cell such as `=HYPERLINK(…)` when it opens the file, whoever typed it. With an apostrophe in
+//! A spreadsheet runs a cell such as `=HYPERLINK(…)` when it opens the file, also one that a stranger typed. With an apostrophe in
 //! front, the cell is text. An import removes one apostrophe from such cells, so that phone numbers like `+61 2 …` come
 //! back as they were. It also removes the one by which people keep the zero of a number such as `'0412 345 678`.
 //!

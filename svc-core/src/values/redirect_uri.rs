@@ -358,7 +358,7 @@ mod tests {
             }
         }
 
-        /// Whoever changes a URI does not get to another place by it.
+        /// A changed URI does not lead to another place.
         #[test]
         fn a_changed_uri_matches_only_if_the_browser_goes_to_the_same_place(
             text in URI,

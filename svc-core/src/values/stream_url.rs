@@ -56,7 +56,7 @@ impl fmt::Display for StreamEngine {
 /// The URL of a stream. It may have a user name and a password, so its `Debug` and `Display` show it without them and
 /// without its parameters.
 ///
-/// Parsing checks what all engines have in common. What the path and the parameters mean is checked by the engine.
+/// Parsing checks what all engines have in common. The broker checks the meaning of the path and the parameters.
 ///
 /// ```
 /// use svc_core::values::StreamUrl;

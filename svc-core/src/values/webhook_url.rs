@@ -16,7 +16,7 @@ pub enum HostPolicy {
     /// Public hosts, over `https`.
     #[default]
     Public,
-    /// Also private addresses and `http`. For development (`--allow-private-webhooks`).
+    /// Private addresses and `http` as well. For development (`--allow-private-webhooks`).
     AllowPrivate,
 }
 

@@ -171,7 +171,7 @@ pub struct Blocked {
     pub host: String,
     /// The IPv4 address inside `host`, if `reason` is about that one.
     pub embedded: Option<Ipv4Addr>,
-    /// What the address or name is. The text completes "… is".
+    /// The kind of address or name. The text completes "… is".
     pub reason: &'static str,
 }
 

@@ -56,7 +56,7 @@ pub enum FailureReason {
     SubscriptionDeleted,
 }
 
-/// What becomes of a delivery whose attempt failed while it has retries left.
+/// The next state of a delivery whose attempt failed while it has retries left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AfterFailure {
     /// It is retried.
@@ -200,7 +200,7 @@ pub struct Delivery {
     pub failure_reason: Option<FailureReason>,
     /// When the event happened.
     pub created_at: Timestamp,
-    /// What the deliveries that wait for each other have in common, if the subscription orders them
+    /// The key that the deliveries which wait for each other have in common, if the subscription orders them
     /// ([`Event::order_key`](super::events::Event::order_key)). `None` otherwise. It is not part of the JSON.
     #[serde(skip)]
     pub order_key: Option<Uuid>,
@@ -212,7 +212,7 @@ pub const WAITS_FOR_ANOTHER: Timestamp = Timestamp::MAX;
 /// The number of deliveries that one [`search`] reads.
 const SEARCHED: u32 = 10_000;
 
-/// What one [`search`] found.
+/// The result of one [`search`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SearchResult {
@@ -249,7 +249,7 @@ pub struct MatchedSubscription {
     pub is_ordered: bool,
 }
 
-/// What is logged of an attempt at a delivery.
+/// The log of an attempt at a delivery.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Record)]
 pub struct AttemptLog {
     /// The number of the attempt within its delivery, from 1 on.

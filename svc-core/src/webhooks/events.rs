@@ -20,9 +20,9 @@ use crate::webhooks::filters::Filter;
 use crate::webhooks::samples;
 use crate::webhooks::subscriptions::SubscriptionId;
 
-/// What the kinds of events about records of the service begin with.
+/// The first words of the kinds of events about records of the service.
 pub(crate) const RECORDS: [&str; 6] = ["contact", "invoice", "quote", "booking", "job", PAYMENT];
-/// What the kinds of events about payments begin with.
+/// The first word of the kinds of events about payments.
 pub const PAYMENT: &str = "payment";
 
 /// The size of the largest data of an event, in bytes.
@@ -45,7 +45,7 @@ pub struct Event {
     pub id: EventId,
     /// The tenant that the record belongs to.
     pub tenant_id: TenantId,
-    /// What happened.
+    /// The kind of the event.
     pub kind: EventKind,
     /// The record as a GET would have returned it at that time: a JSON object, which is passed on as it is.
     pub data: Box<RawValue>,
@@ -113,8 +113,8 @@ impl Event {
         }
     }
 
-    /// Returns what the events of one record have in common, for subscriptions that order their deliveries: the record in whose
-    /// history the event belongs, or for a record that the service does not store, a digest of what it is and of its `id`.
+    /// Returns the key that the events of one record have in common, for subscriptions that order their deliveries: the record in whose
+    /// history the event belongs, or for a record that the service does not store, a digest of its type and its `id`.
     pub fn order_key(&self) -> Option<Uuid> {
         #[derive(Deserialize)]
         struct RecordId<'a> {

@@ -55,7 +55,7 @@ pub struct Filter {
     expression: Arc<Expression>,
 }
 
-/// What a filter consists of.
+/// The parts of a filter.
 #[derive(Debug)]
 enum Expression {
     And(Vec<Expression>),

@@ -81,11 +81,11 @@ pub struct KeyExpiring {
     pub account_id: TenantId,
     /// When it was found that the key is about to expire.
     pub occurred_at: Timestamp,
-    /// What the key is for, as whoever created it wrote down. Null if nothing was given.
+    /// The purpose of the key, in the words of its creator. Null if nothing was given.
     pub name: Option<String>,
     /// The first 15 characters of the key, which tell keys apart.
     pub prefix: String,
-    /// What the key may do.
+    /// The scopes of the key.
     pub scopes: Vec<Scope>,
     /// When the key stops working.
     pub expires_at: Timestamp,

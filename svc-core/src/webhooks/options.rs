@@ -1,4 +1,4 @@
-//! What a webhook subscription can ask for beyond the contract: ways into its receiver, what is sent to it, and how fast
+//! The options of a webhook subscription beyond the contract: ways into its receiver, what is sent to it, and how fast
 //! (`docs/webhooks.md`, "More for a webhook").
 //!
 //! Each option is a field of the subscription that is null unless it is set. Secrets among them are stored encrypted, and
@@ -75,7 +75,7 @@ const RESERVED_NAMES: [&str; 10] = [
     "accept",
 ];
 
-/// What the body of a delivery has in `data`.
+/// The `data` in the body of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
 pub enum Payload {
     /// The record as it was right after the change, as the contract says.

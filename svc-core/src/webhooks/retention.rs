@@ -77,7 +77,7 @@ pub enum ExpiredKind {
     Event,
 }
 
-/// What a store has dropped at once.
+/// The rows that a store has dropped at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DroppedHistory {
     /// The time from which on all rows are in partitions that are dropped as a whole. `None` where there are none.
@@ -486,7 +486,7 @@ mod tests {
         }
     }
 
-    /// What is stored while a sandbox is deleted may stay, as nobody locks an account for a position.
+    /// Rows that are stored while a sandbox is deleted may stay, as nobody locks an account for a position.
     #[test]
     fn positions_in_tenants_that_are_gone_are_deleted() {
         let start = Timestamp::from_micros(1_000_000_000_000_000);

@@ -1,4 +1,4 @@
-//! When a failed delivery is tried again.
+//! The times of the retries of a failed delivery.
 
 use std::time::Duration;
 

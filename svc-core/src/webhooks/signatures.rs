@@ -10,7 +10,7 @@ use crate::crypto::{self, hmac_sha256};
 use crate::env::Env;
 use crate::values::{Secret, Stored, Timestamp};
 
-/// What signing secrets begin with.
+/// The prefix of signing secrets.
 pub(crate) const WEBHOOK_PREFIX: &str = "whsec_";
 /// The prefixes of Ed25519 keys in the Standard Webhooks specification.
 const PRIVATE_KEY_PREFIX: &str = "whsk_";

@@ -125,7 +125,7 @@ pub struct AttemptCount {
     pub attempts: u64,
 }
 
-/// What attempts are counted by: hour, tenant, endpoint, outcome and rounded duration.
+/// The key by which attempts are counted: hour, tenant, endpoint, outcome and rounded duration.
 pub(crate) type CountKey = (Timestamp, TenantId, SubscriptionId, AttemptOutcome, u32);
 
 impl AttemptCount {

@@ -48,7 +48,7 @@ pub use self::lag::{LAG_ACCOUNTS, Lag, lag};
 pub use self::message::Message;
 pub use self::sender::{Engine, Failure, LEASE, MESSAGE_TIMEOUT, Next, PublishError, Sender, StepReport};
 
-/// What identifies a stream.
+/// The identity of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StreamKey {
     /// The tenant of the subscription. Nil for the stream of the server.

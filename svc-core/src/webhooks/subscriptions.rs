@@ -70,7 +70,7 @@ pub enum DisabledReason {
     AutoPaused,
 }
 
-/// What the operations have in common.
+/// The texts that the operations have in common.
 const PROFILE: Profile = Profile {
     area: Area::Webhooks,
     memory: 4,
@@ -142,7 +142,7 @@ pub struct WebhookSubscription {
     /// Which events of these kinds are delivered, by what is in them. Null unless set: then all are.
     #[serde(default)]
     pub filter: Option<Filter>,
-    /// What the body of a delivery has in `data`, if it is not the record. Null unless set.
+    /// The `data` in the body of a delivery, if it is not the record. Null unless set.
     #[serde(default)]
     pub payload: Option<Payload>,
     /// The highest rate of deliveries, in deliveries a second. Null unless set.
@@ -242,7 +242,7 @@ impl From<WebhookSubscription> for WebhookSubscriptionWithSecret {
     }
 }
 
-/// What happens to the events that a subscription is for.
+/// The fate of the events that a subscription is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventHandling {
     /// Each event becomes a delivery that is sent at once: the subscription is enabled.

@@ -41,13 +41,13 @@ pub(super) struct Change {
     pub(super) condition: Option<Condition>,
 }
 
-/// What tells what a change would do.
+/// The preview of a change.
 pub(super) struct Preview {
     /// Retrieves the record before the change. `None` if there is none.
     pub(super) before: Option<Arc<OperationCall>>,
 }
 
-/// What a change would do.
+/// The effect that a change would have.
 #[derive(Serialize)]
 struct Previewed<'a> {
     /// The response of an operation that retrieves the record before the change.
@@ -60,7 +60,7 @@ struct Previewed<'a> {
 
 /// The idempotency key of a running request.
 pub(super) struct IdempotencyClaim {
-    /// What the key is unique within.
+    /// The scope in which the key is unique.
     pub(super) scope: TenantId,
     pub(super) key: String,
     pub(super) fingerprint: [u8; 32],

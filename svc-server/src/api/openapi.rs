@@ -347,7 +347,7 @@ fn leave_out_options(document: &mut Value) {
     components::remove_unused(document);
 }
 
-/// Adds OAuth 2.0 as a second way to authenticate, for apps of somebody else.
+/// Adds OAuth 2.0 as a second way to authenticate, for third-party apps.
 fn add_oauth2(document: &mut Value, issuer: &str) {
     document["security"] = json!([{ "bearer": [] }, { "oauth2": [] }]);
     document["components"]["securitySchemes"]["oauth2"] = json!({
@@ -364,7 +364,7 @@ fn add_oauth2(document: &mut Value, issuer: &str) {
     components::add_challenges(document);
 }
 
-/// What differs between the documents, besides their operations.
+/// The differences between the documents, besides their operations.
 struct Texts {
     title: &'static str,
     introduction: &'static str,

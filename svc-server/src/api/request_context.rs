@@ -456,7 +456,7 @@ fn actor(client: &Principal, tool: Option<&ToolCall>) -> Actor {
     }
 }
 
-/// What a read returns whose key is valid: its response with memory for it, or nothing if it has to wait for memory.
+/// The result of a read whose key is valid: its response with memory for it, or nothing if it has to wait for memory.
 type ReadResult = Result<Option<(ApiResponse, MemoryPermit)>, Problem>;
 
 /// The memory that a read needs.

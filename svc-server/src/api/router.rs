@@ -27,7 +27,7 @@ pub(super) struct RoutedOperation {
     pub(super) write_limit: Option<WriteLimit>,
 }
 
-/// What is at a path.
+/// The resource at a path.
 pub(super) enum RouteMatch<'a> {
     Operation {
         routed: &'a Arc<RoutedOperation>,

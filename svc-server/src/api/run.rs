@@ -1,4 +1,4 @@
-//! What is between a request and its operation: the parts that are parsed, and what runs later in a transaction.
+//! The steps between a request and its operation: the parts that are parsed, and what runs later in a transaction.
 
 use std::sync::Arc;
 
@@ -89,7 +89,7 @@ impl OperationCall {
     ///
     /// # Errors
     ///
-    /// What the rules refuse, and [`Error::Store`].
+    /// The refusals of the rules, and [`Error::Store`].
     pub async fn run(&self, tx: &mut dyn Tx, tenant: TenantId) -> Result<ApiResponse, Error> {
         let operation = self.operation.about();
         let done = self.call.run(tx, tenant, self.id).await?;

@@ -4,7 +4,7 @@ use maud::{Markup, PreEscaped, html};
 pub(super) use svc_core::values::grouped as number;
 use svc_core::values::{TimeZone, Timestamp};
 
-/// What it takes to render a part of a page of an account, also without a request: in a live list.
+/// The context for rendering a part of a page of an account, also without a request: in a live list.
 #[derive(Clone, Copy)]
 pub(super) struct View<'a> {
     /// The path in front of all links.

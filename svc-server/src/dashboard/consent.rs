@@ -1,6 +1,6 @@
 //! The page on which an owner lets an app work on an account (RFC 6749 §4.1.1).
 //!
-//! It is the authorization endpoint itself, at `/oauth/authorize`. Whoever is not signed in is sent to the sign-in page, and a
+//! It is the authorization endpoint itself, at `/oauth/authorize`. A person who is not signed in is sent to the sign-in page, and a
 //! cookie keeps the request for ten minutes, so that signing in leads back to it by whatever way. The form is sent to the same
 //! URL, so the request is checked again when it is answered.
 
@@ -339,7 +339,7 @@ impl ConsentPage<'_> {
         }
     }
 
-    /// Tells where the browser goes from here. Whoever made the app chose the name, but this cannot lie.
+    /// Tells where the browser goes from here. The developer chose the app's name, but this cannot lie.
     fn destination(&self) -> Markup {
         let request = self.request;
         let uri = request.app.redirect_uris.iter().find(|uri| uri.matches(&request.redirect_uri));

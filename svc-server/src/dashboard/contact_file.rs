@@ -19,7 +19,7 @@ pub(super) const MEMORY: u32 = 256;
 /// The lists in the order in which pages have them.
 const LISTS: [&str; 6] = ["invoices", "payments", "quotes", "bookings", "jobs", "events"];
 
-/// What writes the file.
+/// The writer of the file.
 #[derive(Default)]
 struct Writer {
     /// How many of the lists have begun. The last of them is open.

@@ -100,7 +100,7 @@ impl Context<'_> {
         View { base: &self.site.base, now: self.now, zone: &tenant.time_zone }
     }
 
-    /// Returns the id in the path. What is not an id cannot be found.
+    /// Returns the id in the path. Other texts are not found.
     pub(super) fn id<I: FromStr>(&self) -> Result<I, PageError> {
         self.id.and_then(|id| id.parse().ok()).ok_or(PageError::NotFound)
     }

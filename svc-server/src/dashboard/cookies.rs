@@ -12,7 +12,7 @@ use crate::kernel::peer::OverTls;
 
 /// The cookie of a session.
 const SESSION_COOKIE: &str = "svc_session";
-/// What the name of a cookie begins with over TLS: a browser takes it from this host alone, and not from a neighbour below
+/// The prefix of the name of a cookie over TLS: a browser takes it from this host alone, and not from a neighbour below
 /// the same domain. Without TLS, only a server on the machine of the browser should be used.
 const SECURE_PREFIX: &str = "__Host-";
 /// Where a request comes from, as browsers say it (Fetch Metadata).

@@ -55,7 +55,7 @@ const APPS: &[Group] = &[("", &[("/apps", "app", "Connected apps"), ("/developer
 
 const OPERATOR: &[Group] = &[("Operators", &[("/accounts", "account", "Accounts"), ("/system", "system", "System")])];
 
-/// What the page says after a change, by the query parameter `notice` of the redirect.
+/// The message of the page after a change, by the query parameter `notice` of the redirect.
 const NOTICES: &[(&str, &str)] = &[
     ("key-revoked", "The key was revoked. Requests with it are refused from now on."),
     ("app-disconnected", "The app was disconnected. Its requests are refused from now on."),
@@ -165,7 +165,7 @@ fn searched<'c>(cx: &'c Context<'_>) -> &'c str {
     if cx.path == "/find" { cx.query.text("q") } else { "" }
 }
 
-/// What the person must know about the account on each page.
+/// The facts about the account that the person must know on each page.
 fn banners(cx: &Context<'_>, tenant: &Tenant) -> Markup {
     html! {
         @if cx.session.is_operator() {

@@ -61,11 +61,11 @@ const MAX_STREAMS_OF_SESSION: usize = 10;
 pub(super) trait List: Sized + Send + Sync + 'static {
     /// A row of the list.
     type Item: PartialEq + Send + Sync;
-    /// What rows show besides the item.
+    /// The names that rows show besides the item.
     type Names: Send + Sync;
     /// Selects items.
     type Filter: Send + Sync;
-    /// What the list is of within an account, such as a delivery for a list of its attempts; `()` for the account itself.
+    /// The subject of the list within an account, such as a delivery for a list of its attempts; `()` for the account itself.
     type Scope: Clone + Eq + Hash + Send + Sync;
 
     /// Returns the newest items of a list, as many as its page has, newest first.

@@ -5,7 +5,7 @@
 //! 2. The provider sends the browser to `/dashboard/oidc/callback` with a code, which [`Provider::verified_email`] exchanges
 //!    for an ID token. [`id_token`] has the checks of its signature, issuer, audience, expiry
 //!    and nonce.
-//! 3. Whoever has a verified email address that is a [member](svc_core::accounts::members) of an account is signed in.
+//! 3. A person with a verified email address that is a [member](svc_core::accounts::members) of an account is signed in.
 //!
 //! The cookie is deleted with the first answer of the provider, and the provider takes a code once.
 //!
@@ -208,7 +208,7 @@ pub(super) struct Provider {
     metadata: Mutex<Option<(Timestamp, Arc<Metadata>)>>,
 }
 
-/// What the provider says about itself (OpenID Connect Discovery, 3).
+/// The metadata of the provider (OpenID Connect Discovery, 3).
 #[derive(Deserialize)]
 struct Metadata {
     issuer: String,

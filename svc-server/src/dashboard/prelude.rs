@@ -1,4 +1,4 @@
-//! What pages are made of.
+//! The parts of pages.
 
 pub(super) use maud::{Markup, html};
 pub(super) use svc_core::accounts::sessions::Role;

@@ -301,7 +301,7 @@ fn app_pages() -> Vec<Page> {
     ]
 }
 
-/// Who may ask for a page.
+/// The people who may ask for a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Audience {
     /// Everyone, without a session.
@@ -324,7 +324,7 @@ pub struct PageInfo {
     pub method: Method,
     /// The path below `/dashboard`, where `{id}` stands for an id.
     pub path: &'static str,
-    /// Who may ask for it.
+    /// The people who may ask for it.
     pub audience: Audience,
 }
 

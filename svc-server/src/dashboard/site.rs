@@ -17,7 +17,7 @@ use crate::kernel::Kernel;
 /// The path of the dashboard below the mount of the API.
 pub(super) const PATH: &str = "/dashboard";
 
-/// Renders the API reference below a mount, with this HTML above it and a key with which requests are tried out. Returns the page
+/// Renders the API reference below a mount, with this HTML above it and a key for requests from the page. Returns the page
 /// and the policy that it needs.
 pub(crate) type ReferencePage = fn(mount: &str, bar: &str, key: &str) -> (String, HeaderValue);
 

@@ -34,7 +34,7 @@ const MAX_HEADER: usize = 500;
 pub(super) struct Trials {
     client: Arc<dyn WebhookClient>,
     permits: Semaphore,
-    /// The accounts whose endpoints are being tried, each as often as it has trials.
+    /// The accounts with trials of endpoints under way, each as often as it has trials.
     accounts: Mutex<Vec<TenantId>>,
 }
 

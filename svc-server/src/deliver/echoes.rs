@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use svc_core::values::Secret;
 use svc_core::webhooks::engine::Attempt;
 
-/// What stands for a secret.
+/// The replacement of a secret.
 const MASK: &[u8] = b"[secret]";
 /// Values that are shorter are no secrets that anybody relies on, and stand in many texts by chance.
 const SHORTEST: usize = 4;
@@ -74,7 +74,7 @@ pub(super) fn masked(bytes: &[u8], secrets: &[Secret], is_cut_off: bool) -> Vec<
     masked
 }
 
-/// What bytes begin with.
+/// The beginning of bytes.
 enum Comparison<'b> {
     /// A secret, and what follows it.
     Whole(&'b [u8]),

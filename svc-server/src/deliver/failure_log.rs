@@ -21,7 +21,7 @@ const MAX_LINES: u32 = 5;
 /// How often ended minutes are searched for. A sender may poll thousands of times a second.
 const SEARCH_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What a line tells of. Each kind is counted by itself, so that no failed attempt hides a delivery that failed for good.
+/// The subject of a line. Each kind is counted by itself, so that no failed attempt hides a delivery that failed for good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Kind {
     Attempt,

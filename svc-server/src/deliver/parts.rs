@@ -19,7 +19,7 @@ const POLL_TIMEOUT: Duration = Duration::from_secs(2);
 const RETRY_TIMEOUT: Duration = Duration::from_millis(500);
 /// The pause after a server refused to be asked, or its connections.
 const REFUSED_PAUSE: Duration = Duration::from_secs(1);
-/// The pause after a server did not answer. What asked it may take a connection for longer than this.
+/// The pause after a server did not answer. The query may take a connection for longer than this.
 const SILENT_PAUSE: Duration = Duration::from_secs(10);
 /// How long it is remembered which accounts a server has.
 const ACCOUNTS_FOR: Duration = Duration::from_secs(10);
@@ -27,7 +27,7 @@ const ACCOUNTS_FOR: Duration = Duration::from_secs(10);
 /// The accounts of each server.
 type AccountsByServer = Vec<(i64, Vec<TenantId>)>;
 
-/// What is known of the servers.
+/// The state of the servers.
 #[derive(Default)]
 pub(super) struct Parts {
     /// The accounts of each server while one of them is away, and since when they are known.

@@ -43,7 +43,7 @@ pub(super) struct Tokens(Mutex<HashMap<SubscriptionId, Arc<Slot>>>);
 type Slot = tokio::sync::Mutex<Option<CachedToken>>;
 
 struct CachedToken {
-    /// What the token was got with.
+    /// The credentials that the token was got with.
     credentials: ClientCredentials,
     token: Secret,
     until: Instant,

@@ -1,4 +1,4 @@
-//! What a client takes: its `Accept` (RFC 9110 §12.5.1).
+//! The media types that a client takes: its `Accept` (RFC 9110 §12.5.1).
 
 use http::HeaderMap;
 use http::header::ACCEPT;

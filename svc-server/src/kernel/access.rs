@@ -1,4 +1,4 @@
-//! What the logs tell about a request: its id, its span and its line.
+//! The parts of the logs about a request: its id, its span and its line.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -52,7 +52,7 @@ pub(crate) fn request_span(request_id: &HeaderValue, parts: &Parts, operation: O
     span
 }
 
-/// What the logs and the response headers tell about a request, besides its response.
+/// The facts about a request in the logs and the response headers, besides its response.
 #[derive(Default)]
 pub(crate) struct AccessRecord {
     pub(crate) client: Option<Principal>,

@@ -4,7 +4,7 @@ use svc_core::oauth::authorization::Issuer;
 
 use super::origin::Origin;
 
-/// What this service is to apps.
+/// The properties of this service as apps see it.
 pub(crate) struct Apps {
     pub(crate) issuer: Issuer,
     /// The origin of the issuer.

@@ -1,4 +1,4 @@
-//! Who sends a request (`docs/contract.md`, "API keys" and "Request signing"): the bearer of an API key, or on the platform
+//! The sender of a request (`docs/contract.md`, "API keys" and "Request signing"): the bearer of an API key, or on the platform
 //! API that of a platform key.
 //!
 //! The two differ in where the account comes from, which is the key or the path, and in what their scopes mean. Everything
@@ -28,7 +28,7 @@ const NO_ACCOUNT: TenantId = TenantId(Uuid::nil());
 const TIMESTAMP: HeaderName = HeaderName::from_static("x-svc-timestamp");
 const SIGNATURE: HeaderName = HeaderName::from_static("x-svc-signature");
 
-/// What a request is authenticated by.
+/// The credential that authenticates a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Credentials {
     /// An access token of an app, and the resource that is asked for, as a path below the issuer.

@@ -43,7 +43,7 @@ pub(crate) fn memory_of(parts: &Parts) -> usize {
     REQUEST + target + headers.sum::<usize>()
 }
 
-/// A body that arrives, with the share of its request. What is not read is dropped.
+/// A body that arrives, with the share of its request. The rest that is not read is dropped.
 pub(crate) struct ArrivingBody<'a> {
     body: Pin<Box<dyn Body<Data = Bytes, Error = BodyError> + Send + 'a>>,
     /// How many bytes are to come at least.

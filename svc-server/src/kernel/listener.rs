@@ -27,7 +27,7 @@ pub(crate) trait Surface: Send + Sync {
     fn stop(&self) {}
 }
 
-/// What a request asks for.
+/// The resource that a request asks for.
 pub(crate) struct Route<'a> {
     pub(crate) kind: Kind,
     /// Answers it, or says why it is refused by its head.
@@ -39,7 +39,7 @@ pub(crate) struct Route<'a> {
 pub(crate) enum Kind {
     /// An operation, by its id for logs and metrics.
     Operation(&'static str),
-    /// What a browser shows, or an endpoint of OAuth. It has limits of its own, and neither the CORS nor the metrics of the API.
+    /// A page for a browser, or an endpoint of OAuth. It has limits of its own, and neither the CORS nor the metrics of the API.
     Page,
     /// The question how the process is. It is answered whatever memory is left, and not counted.
     Probe,
@@ -93,7 +93,7 @@ impl<'a> Route<'a> {
     }
 }
 
-/// What is done after a request, with the headers of its response.
+/// A step after a request, with the headers of its response.
 pub(crate) type After = Arc<dyn Fn(&Exchange<'_>, &mut HeaderMap) + Send + Sync>;
 
 /// A request and its response.
@@ -102,11 +102,11 @@ pub(crate) struct Exchange<'a> {
     pub(crate) kind: Kind,
     pub(crate) client: Option<&'a Principal>,
     pub(crate) status: StatusCode,
-    /// What was wrong with the token, in the words of RFC 6750.
+    /// The fault of the token, in the words of RFC 6750.
     pub(crate) bearer_error: Option<&'static str>,
 }
 
-/// What became of a request.
+/// The outcome of a request.
 struct Answered {
     kind: Kind,
     operation: Option<&'static str>,

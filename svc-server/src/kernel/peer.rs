@@ -1,4 +1,4 @@
-//! What an application tells about the connection of a request, as extensions of it.
+//! The facts that an application tells about the connection of a request, as extensions of it.
 
 use std::net::IpAddr;
 

@@ -133,7 +133,7 @@ pub struct ErrorBody<'a> {
     /// A sentence for people that says what is wrong and how to correct it. It may be reworded at any time, so programs
     /// should use `code` instead.
     pub error: &'a str,
-    /// What failed, for programs. Codes are stable; new ones may be added.
+    /// The kind of failure, for programs. Codes are stable; new ones may be added.
     ///
     /// | Status | Code | Meaning |
     /// |---|---|---|
@@ -192,7 +192,7 @@ pub struct FieldError<'a> {
     /// A dotted path into the body such as `line_items.0`, or the name of a query parameter or header. Names longer
     /// than 200 characters are shortened.
     pub field: &'a str,
-    /// What is wrong with the field, for programs. Codes are stable; new ones may be added.
+    /// The mistake in the field, for programs. Codes are stable; new ones may be added.
     ///
     /// | Code | Meaning |
     /// |---|---|

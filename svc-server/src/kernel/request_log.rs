@@ -1,7 +1,7 @@
 //! The request log: requests are collected in memory beside their responses, and written in batches by the background work.
 //!
 //! It must cost the API next to nothing, so memory keeps no more than the log itself would: the newest requests of each
-//! tenant, and a bounded number of all. What does not fit is dropped and counted.
+//! tenant, and a bounded number of all. Requests that do not fit are dropped and counted.
 //!
 //! A request is logged with the first and the last event that its transaction wrote. These two name all of them, since the
 //! transaction locks the tenant; so the log leads from a request to its events and back, and events store nothing for it.

@@ -1,7 +1,7 @@
 //! The memory of responses, from before their records are read until the client has taken the last byte.
 //!
 //! All responses share it. A request takes what its response may need at most, in one piece, and gives back the rest when the
-//! body is complete. What is left belongs to the bytes of the body and is given back with them, over every version of HTTP and
+//! body is complete. The remaining memory belongs to the bytes of the body and is given back with them, over every version of HTTP and
 //! in every host application.
 //!
 //! # No deadlock
@@ -30,7 +30,7 @@ use svc_core::values::TenantId;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, MissedTickBehavior};
 
-/// What the largest record may need, in bytes, while a page with it is made: its JSON of 26 KB, and room for the page to
+/// The memory that the largest record may need, in bytes, while a page with it is made: its JSON of 26 KB, and room for the page to
 /// grow.
 pub(crate) const RECORD: usize = 64 * 1024;
 /// A holder gets this part of the memory at most.
@@ -45,7 +45,7 @@ const INTERVAL: Duration = Duration::from_millis(20);
 /// How far behind the rate of a [`Reader`] a client is left alone, whatever the memory.
 const TOLERANCE: Duration = Duration::from_millis(100);
 
-/// Whom a response is for. Each holder has a share of the memory.
+/// The recipient of a response. Each holder has a share of the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Holder {
     /// An account: its keys, its apps, its people, and operators who look at it.
@@ -380,7 +380,7 @@ impl Reader {
     }
 }
 
-/// What the listener of the program calls.
+/// The interface for the listener of the program.
 impl Reader {
     /// Creates the client of a connection.
     pub(crate) fn new() -> Arc<Self> {

@@ -54,7 +54,7 @@ pub struct Settings {
     /// document names its server by a whole URL, for programs that read the document elsewhere, and tools for assistants
     /// ([`Surfaces::mcp`](crate::Surfaces::mcp)) are for the pages of this origin.
     pub public_url: Option<String>,
-    /// What the dashboard tries endpoints with, by one request each, and reads what apps publish with.
+    /// The client with which the dashboard tries endpoints, by one request each, and reads the documents of apps.
     /// [`Builder::build`](crate::Builder::build) sets it to the client of deliveries. With `None`, neither can be done.
     pub webhook_client: Option<Arc<dyn WebhookClient>>,
     /// The URL that operational events are sent to, such as that an account was approved. None by default: then they are not

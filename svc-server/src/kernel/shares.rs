@@ -1,7 +1,7 @@
-//! What clients share by their addresses: the memory of requests, and the connections of a listener.
+//! The resources that clients share by their addresses: the memory of requests, and the connections of a listener.
 //!
 //! A client takes its share before anything is kept for it. When nothing is left it waits, and the address that has most
-//! gives up what it has left longest: first an unfinished handshake, head or body, then an idle connection. What has only
+//! gives up what it has left longest: first an unfinished handshake, head or body, then an idle connection. A request that has only
 //! just begun is not given up, so a request that arrives whole gets through beside thousands of unfinished ones, whatever
 //! address they have. A share of a request that is being handled is not given up.
 //!
@@ -41,7 +41,7 @@ pub(crate) struct Pool(Arc<Inner>);
 pub(crate) type Changed = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 struct Inner {
-    /// What is shared, for the log and the metrics.
+    /// The name of the shared resource, for the log and the metrics.
     name: &'static str,
     limit: usize,
     grace: Grace,
@@ -61,9 +61,9 @@ struct Grace {
 }
 
 struct State {
-    /// What nobody has.
+    /// The amount that nobody has.
     free: usize,
-    /// What was given up, and is not given back yet.
+    /// The amount that was given up, and is not given back yet.
     returning: usize,
     /// The number of the last share.
     last: u64,
@@ -75,7 +75,7 @@ struct State {
 
 #[derive(Default)]
 struct Client {
-    /// What it has, without what it gave up.
+    /// Its amount, without what it gave up.
     amount: usize,
     /// The shares that can be given up, in the order in which they are.
     waiting: BTreeMap<Place, Waiting>,
@@ -108,7 +108,7 @@ pub(crate) struct Share {
     pool: Pool,
     address: IpAddr,
     amount: usize,
-    /// What stays free when the share is taken or grows.
+    /// The amount that stays free when the share is taken or grows.
     reserve: usize,
     /// Its place while it waits for the client, and since when.
     waits: Option<(Place, Instant)>,
@@ -144,7 +144,7 @@ impl Pool {
         self.0.limit
     }
 
-    /// What nobody has.
+    /// The amount that nobody has.
     #[cfg(test)]
     pub(crate) fn free(&self) -> usize {
         lock(&self.0.state).free
@@ -160,7 +160,7 @@ impl Pool {
         }
     }
 
-    /// Takes a share for a request, and waits at most so long. What is free needs no timer, which not every runtime has.
+    /// Takes a share for a request, and waits at most so long. A free share needs no timer, which not every runtime has.
     pub(crate) async fn take_within(&self, time: Duration, address: IpAddr, amount: usize) -> Option<Share> {
         let taken = match self.try_take(address, amount, 0) {
             Some(share) => Some(share),

@@ -1,4 +1,4 @@
-//! What `rmcp` asks this server.
+//! The requests of `rmcp` to this server.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::kernel::auth::Principal;
 use crate::kernel::listener::Listener;
 use crate::kernel::response_memory::ToolMemory;
 
-/// What assistants read before they call a tool.
+/// The instructions that assistants read before they call a tool.
 const INSTRUCTIONS: &str = "\
 The tools work on one business account: its contacts, invoices, bookings, quotes, jobs and webhook subscriptions, and the events \
 and deliveries of its webhooks.

@@ -1,4 +1,4 @@
-//! What a client posts: a message of JSON-RPC 2.0, or a batch of them, which the revision 2025-03-26 has.
+//! The bodies that a client posts: a message of JSON-RPC 2.0, or a batch of them, which the revision 2025-03-26 has.
 //!
 //! Of what it cannot read, the library says nothing else, and it reads a member that comes twice. So what is posted is checked
 //! here, before it gets there.
@@ -31,7 +31,7 @@ pub(super) const REVISION_OF_REQUEST: &str = "io.modelcontextprotocol/protocolVe
 /// How many characters of the name of a method that there is none of are repeated.
 const MAX_NAME: usize = 100;
 
-/// What a client posts.
+/// The body that a client posts.
 pub(crate) enum Posted {
     /// One message.
     Message(Message),
@@ -50,7 +50,7 @@ pub(crate) struct Message {
     pub(super) tool: Option<String>,
 }
 
-/// What is wrong with something that is no message.
+/// The fault of a body that is no message.
 pub(crate) struct Refusal {
     /// The id of the request, or null if it is not known.
     id: Value,
@@ -325,7 +325,7 @@ mod tests {
         }
     }
 
-    /// What an operation refuses better, such as a NUL in a text, gets there.
+    /// Input that an operation refuses better, such as a NUL in a text, gets there.
     #[test]
     fn a_message_is_taken_whatever_its_texts_are() {
         let body = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"x\\u0000\"}}";

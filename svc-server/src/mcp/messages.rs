@@ -37,7 +37,7 @@ const MAX_BATCH_RESPONSES: usize = 1024 * 1024;
 /// The error of JSON-RPC of a message in a batch that HTTP would refuse with a status.
 const REFUSED: i32 = -32000;
 
-/// What a message is handled with.
+/// The context for handling a message.
 struct Handling<'a> {
     parts: &'a Parts,
     /// The permits of the batch that the message is in. By itself it waits for its own.

@@ -127,7 +127,7 @@ impl<'a> Schemas<'a> {
 /// Members of schemas that no assistant needs: names in the code of generated clients, and conditions that the server checks.
 const NOT_SHOWN: [&str; 3] = ["x-enum-varnames", "if", "then"];
 
-/// Leaves these members of schemas out, and those that are [not shown](NOT_SHOWN), wherever they are. What a schema calls a field
+/// Leaves these members of schemas out, and those that are [not shown](NOT_SHOWN), wherever they are. A field of a schema
 /// is no member of it.
 fn leave_out(schema: &mut Value, names: &[&str]) {
     let Value::Object(members) = schema else { return };

@@ -16,12 +16,12 @@ use crate::api::versions::{self, Version};
 /// The longest query for the documentation, in characters.
 pub(super) const MAX_QUERY: usize = 200;
 
-/// What a tool has besides its operation.
+/// The additions of a tool to its operation.
 struct Extra {
     operation: &'static str,
     /// The members of a record that are left out of results. Those of a list are in it if `fields` names them.
     left_out: &'static [&'static str],
-    /// What is said of it.
+    /// A note on it.
     note: &'static str,
 }
 
@@ -45,13 +45,13 @@ pub(super) struct Tools(Vec<Tool>);
 
 /// A tool.
 pub(crate) struct Tool {
-    /// What an assistant is told of it.
+    /// The description for an assistant.
     pub(super) described: model::Tool,
     /// The operation that it calls. `None` for the search of the documentation.
     pub(crate) operation: Option<ToolOperation>,
 }
 
-/// What of an operation a call needs.
+/// The parts of an operation that a call needs.
 pub(crate) struct ToolOperation {
     pub(super) about: &'static About,
     pub(super) method: Method,

@@ -241,7 +241,7 @@ impl Dialled {
     }
 }
 
-/// What has gone over a connection. The tasks that share it get the end of a request through a channel of the HTTP
+/// The traffic of a connection. The tasks that share it get the end of a request through a channel of the HTTP
 /// client, which orders their accesses.
 #[derive(Debug, Default)]
 struct Traffic {

@@ -143,7 +143,7 @@ impl fmt::Debug for EgressProxy {
     }
 }
 
-/// What ends the head of a response.
+/// The end of the head of a response.
 const END: &[u8] = b"\r\n\r\n";
 
 /// Returns the status of a response of HTTP/1.

@@ -1,4 +1,4 @@
-//! What went wrong in TLS, in words: customers read it in the log of an attempt. The library has names for its own developers.
+//! Failures of TLS, in words: customers read it in the log of an attempt. The library has names for its own developers.
 
 use std::error::Error as StdError;
 use std::io;

@@ -11,7 +11,7 @@ use tokio::net::{TcpListener, TcpStream, lookup_host};
 /// The number of connections that the system holds until they are accepted, which is as many as Linux allows by default. Beyond
 /// it clients repeat their first packet after 1, 3 and 7 s.
 const BACKLOG: i32 = 4096;
-/// How often a port is tried that the system has found to be free at the first of several addresses.
+/// The number of attempts with a port that the system has found to be free at the first of several addresses.
 const PORT_ATTEMPTS: usize = 10;
 
 /// An address to listen on, with its port: `127.0.0.1:8080`, `[::1]:8080`, a name such as `localhost:8080`, or `:8080` for

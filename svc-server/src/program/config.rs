@@ -45,7 +45,7 @@ The environment variable SVC_LOG filters the log by level and module, as in SVC_
 #[derive(Debug, Parser)]
 #[command(name = "svc-server", version, after_help = EXAMPLES, disable_help_subcommand = true)]
 pub struct Config {
-    /// What to do in place of serving.
+    /// The command to run instead of serving.
     #[command(subcommand)]
     pub command: Option<Command>,
 
@@ -204,7 +204,7 @@ pub struct Config {
     #[arg(long, env = "SVC_PUBLIC_URL", value_name = "URL", value_parser = public_url)]
     pub public_url: Option<Origin>,
 
-    /// Whether owners of accounts can let apps of somebody else work on them (OAuth 2.0). Requires --public-url, and the
+    /// Whether owners can let third-party apps work on their accounts (OAuth 2.0). Requires --public-url, and the
     /// dashboard, in which owners consent.
     #[arg(long, env = "SVC_OAUTH", value_enum, default_value_t = Switch::Off)]
     pub oauth: Switch,
@@ -275,7 +275,7 @@ pub struct Config {
     pub keep_alive: Duration,
 }
 
-/// What the program does in place of serving.
+/// The commands of the program besides serving.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Ask the server on this machine whether it is healthy, and exit with 0 or 1.
@@ -341,7 +341,7 @@ fn connections(text: &str) -> Result<usize, String> {
     }
 }
 
-/// Takes a secret as it is. What is wrong with it is said later: clap would show it beside.
+/// Takes a secret as it is. Mistakes are reported later: clap would show the secret beside.
 fn unchecked_secret(text: &str) -> Result<Secret, Infallible> {
     Ok(Secret::new(text))
 }

@@ -73,12 +73,12 @@ const HSTS: HeaderValue = HeaderValue::from_static("max-age=31536000");
 const SILENT: usize = 6 * KIB;
 /// The part of the memory that connections leave to requests, without which those that have arrived could not end.
 const RESERVE: usize = 4;
-/// What is free besides before a connection is accepted, for what it does next. Otherwise those that are accepted would take
+/// The memory that must be free besides before a connection is accepted, for its next needs. Otherwise those that are accepted would take
 /// the memory from those that have sent something.
 const NEXT: usize = 160 * KIB;
-/// What TLS adds to it.
+/// The memory that TLS adds to it.
 const TLS: usize = 24 * KIB;
-/// What hyper's buffers take when a head or a body has more than 8 KiB.
+/// The memory of hyper's buffers when a head or a body has more than 8 KiB.
 const LARGE_BUFFERS: Buffers = Buffers::Kept(48 * KIB);
 /// A TLS handshake, which may have 64 KiB.
 const HANDSHAKE: Stage = Stage { memory: 40 * KIB, buffers: Buffers::Received(80 * KIB), is_next_head: false };

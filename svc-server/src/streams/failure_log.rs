@@ -1,4 +1,4 @@
-//! What the log has of the failures of a stream.
+//! The log of the failures of a stream.
 
 use std::time::Duration;
 

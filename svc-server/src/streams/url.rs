@@ -1,4 +1,4 @@
-//! What the engines have in common in their URLs: credentials, parameters and TLS.
+//! The parts that the URLs of all brokers have in common: credentials, parameters and TLS.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

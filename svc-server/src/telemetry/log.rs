@@ -12,14 +12,14 @@ use tracing_subscriber::{EnvFilter, Layer};
 use super::lines::Lines;
 use crate::metrics::Metrics;
 
-/// What the log is written to.
+/// The output that the log is written to.
 static LINES: LazyLock<Lines> = LazyLock::new(|| {
     let lines = Lines::default();
     lines.write_sums();
     lines
 });
 
-/// What the log has unless `SVC_LOG` says otherwise.
+/// The log filter unless `SVC_LOG` says otherwise.
 pub(crate) const DEFAULT_FILTER: &str = "info";
 
 /// The crates whose log is off unless the filter names them. That of MCP logs each message, some with what it says, and the
@@ -139,7 +139,7 @@ pub(crate) fn end_log() {
     LINES.write_rest();
 }
 
-/// Exports what remains and waits for that, at most for `within`. What comes later is not exported.
+/// Exports what remains and waits for that, at most for `within`. Later records are not exported.
 pub(crate) async fn flush(within: Duration) {
     #[cfg(feature = "otlp")]
     let _ = tokio::task::spawn_blocking(move || super::otlp::flush(within)).await;

@@ -60,7 +60,7 @@ static LOGGER: OnceLock<SdkLoggerProvider> = OnceLock::new();
 /// The reason for which an export cannot be set up.
 pub(super) type SetupError = Box<dyn StdError>;
 
-/// What is exported, each to a path of its own.
+/// The exported signals, each with a path of its own.
 #[derive(Clone, Copy)]
 enum Signal {
     Traces,

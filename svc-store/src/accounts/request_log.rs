@@ -27,7 +27,7 @@ const DELETE_SURPLUS: &str = "DELETE FROM request_log WHERE tenant_id = $1 AND i
 const DELETE_BEFORE: &str =
     "DELETE FROM request_log WHERE id IN (SELECT id FROM request_log WHERE id < $1 ORDER BY id LIMIT $2)";
 
-/// What is in no partition that is dropped as a whole.
+/// Deletes rows that are in no partition which is dropped as a whole.
 const POSTGRES_DELETE_BEFORE: &str = "DELETE FROM request_log_kept WHERE (tenant_id, id) IN \
      (SELECT tenant_id, id FROM request_log_kept WHERE id < $1 LIMIT $2)";
 

@@ -20,7 +20,7 @@ record!(Tenant, "tenants", key: [id], {
     updated: [name, developer_access, time_zone, currency, unique_contact_email, limits, max_webhooks, sandbox_id],
 });
 
-/// What credentials have of their tenant.
+/// The columns of a tenant that credentials have.
 pub(super) struct TenantAccess {
     pub(super) developer_access: DeveloperAccess,
     pub(super) limits: RateLimits,
@@ -59,7 +59,7 @@ pub(crate) const CLOCK: &str = "SELECT clock FROM tenants WHERE id = $1";
 const ACCESS: &str = "SELECT developer_access, limits, sandbox_of FROM tenants WHERE id = $1";
 const AHEAD: &str = "SELECT id FROM tenants WHERE id > $1 AND clock > $2 ORDER BY id LIMIT $3";
 pub(crate) const SET_CLOCK: &str = "UPDATE tenants SET clock = $1 WHERE id = $2";
-/// What the clock gave a time to, each by an index in the order of these times.
+/// The columns with times of the clock, each with an index in the order of these times.
 const TIMES: &[(&str, &str, &str)] = &[
     ("updated_at", "contacts", " AND live = TRUE"),
     ("updated_at", "contacts", " AND live = FALSE"),

@@ -48,7 +48,7 @@ pub(super) enum Step {
 /// and only their owner can read the new ones. The schema is not migrated.
 ///
 /// The files are written as `file.partial` and `file.key.partial`. Under their own names they are complete, also when the
-/// process is killed or the power fails. What a backup that was killed has left is replaced by the next one to the same file.
+/// process is killed or the power fails. The remains of a killed backup are replaced by the next one to the same file.
 ///
 /// # Errors
 /// [`MaintenanceError::Unsupported`] for PostgreSQL, [`MaintenanceError::Refused`] when a file exists already or another

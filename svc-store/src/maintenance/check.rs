@@ -31,7 +31,7 @@ pub struct Finding {
     pub table: &'static str,
     /// The id of the row, or its key if it has no id. `None` when the problem does not concern a single row.
     pub id: Option<String>,
-    /// What is wrong, and what follows from it.
+    /// The problem and its consequence.
     pub problem: String,
 }
 

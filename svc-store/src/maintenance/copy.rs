@@ -35,7 +35,7 @@ pub enum Phase {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Progress {
-    /// What the copy is doing.
+    /// The phase of the copy.
     pub phase: Phase,
     /// The name of the table that is being copied or compared.
     pub table: &'static str,

@@ -27,7 +27,7 @@ pub(crate) struct OpenDatabase {
     key_location: String,
 }
 
-/// What may be changed when a database is opened.
+/// The changes that are allowed when a database is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Opening {
     /// Nothing. The database must have the schema of this version.

@@ -39,7 +39,7 @@ const PLANNER_SETTINGS: &str = "-c plan_cache_mode=force_generic_plan -c enable_
 /// These connections write nothing that must be durable.
 const VOLATILE_SETTINGS: &str = "-c synchronous_commit=off";
 
-/// What a connection is for.
+/// The purpose of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     /// Reads of all accounts, whose statements are short.

@@ -27,10 +27,10 @@ const RECORD: &str = "INSERT INTO schema_migrations (name, checksum) VALUES ($1,
 
 /// The most partitions that are made ahead at once.
 const MAX_PARTITIONS: u32 = 64;
-/// How often a table that somebody has locked is tried again, and after which pause.
+/// The number of attempts with a table that somebody has locked, and the pause between them.
 const BLOCKED_ATTEMPTS: u32 = 5;
 const BLOCKED_PAUSE: Duration = Duration::from_secs(1);
-/// What is said when it stays locked.
+/// The message when it stays locked.
 const BLOCKED: &str = "Partitions for the next week were not all made, as somebody has locked their tables, such as a backup. Servers \
      make them meanwhile. Run the command again later.";
 

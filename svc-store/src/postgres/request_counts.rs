@@ -37,7 +37,7 @@ const RECONNECT_INTERVAL: Duration = Duration::from_secs(1);
 const CLEANUP_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Adds counts to windows, and starts windows. The rows are sorted, so that nodes do not deadlock. A window has ended if it
-/// started at or before `$5`. It is also replaced if it started after `$6`, as the clock of a node was wrong then. What takes
+/// started at or before `$5`. It is also replaced if it started after `$6`, as the clock of a node was wrong then. A row that takes
 /// counts back starts no window, and no window has less than none.
 const ADD: &str = "INSERT INTO request_windows AS w (subject, bucket, started, used) \
      SELECT * FROM unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::integer[]) AS c (subject, bucket, started, used) \

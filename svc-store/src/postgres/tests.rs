@@ -333,7 +333,7 @@ async fn a_tenant_that_waits_for_its_row_leaves_connections_to_others() {
     assert_eq!(numbers, (1..=32).map(|number| format!("JOB-{number:04}")).collect::<Vec<_>>());
 }
 
-/// What is set aside fails like everything else that waits too long.
+/// A unit of work that is set aside fails like everything else that waits too long.
 #[tokio::test]
 async fn a_write_that_is_set_aside_does_not_wait_for_ever() {
     let Some(server) = server() else { return };

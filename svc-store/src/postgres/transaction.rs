@@ -32,7 +32,7 @@ pub(crate) const MAX_DURATION: Duration = Duration::from_secs(30);
 const BEGIN_WRITE: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 pub(super) const BEGIN_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
-/// What a unit of work has to wait for before it runs again.
+/// The event that a unit of work has to wait for before it runs again.
 #[derive(Clone, Copy)]
 pub(super) enum WaitingFor {
     /// Another task has the turn of this tenant.
@@ -48,7 +48,7 @@ pub(super) struct PostgresTransaction<'c> {
     connection: &'c PostgresConnection,
     vault: &'c Vault,
     access: Access,
-    /// What begins the transaction, until it has begun.
+    /// The statement that begins the transaction, until it has begun.
     begin: Option<&'static str>,
     pipeline: Pipeline<'c>,
     failure: Option<TransactionFailure>,
@@ -58,7 +58,7 @@ pub(super) struct PostgresTransaction<'c> {
     has_lock: bool,
     /// The unit of work that runs.
     unit: Unit,
-    /// What the accounts of each server hold, where there are several.
+    /// The load of the accounts of each server, where there are several.
     load: Option<&'c ServerLoad>,
     /// The part of it that this transaction is.
     held: Option<Held<'c>>,
@@ -66,7 +66,7 @@ pub(super) struct PostgresTransaction<'c> {
     read: Option<RunningRead<'c, QueuedWork>>,
 }
 
-/// What a transaction knows of the unit of work that runs in it.
+/// The knowledge of a transaction about the unit of work that runs in it.
 #[derive(Default)]
 struct Unit {
     /// Whether it is not the first of the transaction.
@@ -75,7 +75,7 @@ struct Unit {
     has_turn: bool,
     /// Whether it may have changed rows.
     has_written: bool,
-    /// What it has to wait for, after which it sends nothing.
+    /// The event that it has to wait for, after which it sends nothing.
     waiting: Option<WaitingFor>,
 }
 

@@ -9,7 +9,7 @@
 //!
 //! # Groups
 //!
-//! What was set aside joins the `READ COMMITTED` transaction, and all complete after the commit. So a busy tenant pays for
+//! Units of work that were set aside join the `READ COMMITTED` transaction, and all complete after the commit. So a busy tenant pays for
 //! one commit where it would pay for many, and for one look-up of what all of them have to know (see
 //! [`LockedTenants`]). When all connections are busy, writes of other tenants join as
 //! well. They do not wait for a row that is locked, as what locked it may wait for a row of this transaction, but run again

@@ -1,4 +1,4 @@
-//! What keeps this process from a SQLite file: the rights to the file and its folder, or a medium that cannot be written to.
+//! The obstacles between this process and a SQLite file: the rights to the file and its folder, or a medium that cannot be written to.
 
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};

@@ -23,7 +23,7 @@ pub(super) struct Requests {
     results: Sender<Result<(), DurabilityError>>,
 }
 
-/// What the checkpointer does.
+/// The progress of the checkpointer.
 pub(super) enum Progress {
     /// It waits for a request.
     Idle,

@@ -85,7 +85,7 @@ impl SqliteConnection {
     }
 
     /// Switches the file to write-ahead logging. While another process does the same, SQLite may refuse at once, whatever
-    /// the busy timeout, so it is tried again.
+    /// the busy timeout, so it is attempted again.
     fn switch_to_wal(&self) -> StoreResult<String> {
         let mut waited = Duration::ZERO;
         loop {

@@ -17,7 +17,7 @@ use crate::sql::StoreContext;
 /// The most reads in one transaction, so that snapshots stay short.
 const MAX_GROUP: usize = 64;
 
-/// What the threads that read have in common.
+/// The state that the threads that read have in common.
 pub(super) struct Readers {
     pub(super) pool: Arc<ConnectionPool>,
     pub(super) queue: Arc<Queue>,

@@ -23,7 +23,7 @@
 //!   of it.
 //! - The checkpointer thread syncs the log as well, and may be the one whose fsync fails on the pages of a commit. Linux reports
 //!   such a failure once to each open file, so the fsync of the commit fails too.
-//! - What is read from the log when the file is opened may not be on the disk, and later commits would depend on it. So the
+//! - The log that is read when the file is opened may not be on the disk, and later commits would depend on it. So the
 //!   log is rewritten before the first commit.
 
 use svc_core::error::{Error, StoreError};
@@ -92,7 +92,7 @@ struct Writer<'a> {
     last_commit_is_durable: bool,
     /// Whether the write-ahead log that was found when the file was opened is on the disk.
     log_is_durable: bool,
-    /// The number of pages in the log at which the next checkpoint is tried.
+    /// The number of pages in the log at which the next checkpoint is made.
     checkpoint_at: i64,
 }
 
@@ -169,7 +169,7 @@ struct GroupTransaction<'a> {
     locked: LockedTenants,
     /// Whether each unit of work is a savepoint.
     has_savepoints: bool,
-    /// Why the lock could not be taken. It is not tried again, as one timeout for each unit of work would add up.
+    /// Why the lock could not be taken. There is no second attempt, as one timeout for each unit of work would add up.
     locked_out: Option<StoreError>,
 }
 

@@ -19,7 +19,7 @@ use crate::PostgresStore;
 use crate::dialect::Dialect;
 use crate::postgres::{MAX_DURATION, MAX_RUNS, too_long};
 
-/// What a read sees: one snapshot, which its first statement takes.
+/// Begins a read of one snapshot, which its first statement takes.
 const BEGIN_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY";
 const BEGIN_WRITE: &str = "BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE";
 

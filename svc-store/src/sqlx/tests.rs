@@ -241,7 +241,7 @@ async fn emails(store: &dyn Store, tenant: TenantId) -> Vec<String> {
     listed.await.unwrap()
 }
 
-/// What holds on both databases.
+/// Checks the guarantees on both databases.
 async fn promises<S, P>(joining: JoiningStore<S, P>)
 where
     P: Begin,
@@ -305,7 +305,7 @@ async fn joined_transactions_keep_their_promises_on_postgres() {
     promises(on_postgres(&server.database(), Env::system()).await).await;
 }
 
-/// What bad use gets on both databases. `empty` is a pool on a database that svc has never opened.
+/// Checks the errors for wrong use on both databases. `empty` is a pool on a database that svc has never opened.
 async fn refusals<S, P>(here: JoiningStore<S, P>, there: JoiningStore<S, P>, empty: P)
 where
     P: Begin,

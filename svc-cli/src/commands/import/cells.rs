@@ -3,7 +3,7 @@
 //! Spreadsheets write amounts with a sign of the currency and separators between thousands, and dates in the order of their
 //! country. Amounts are read with a decimal point, or with a comma if `--decimal` says so; dates are read as `--date-format`
 //! says, and the order is never guessed; statuses and currencies are named by `--map-value`. A text that cannot be read is
-//! left as it is, so that the rules refuse it, and the refusal names the option that would read it. What the rules would take
+//! left as it is, so that the rules refuse it, and the refusal names the option that would read it. A text that the rules would take
 //! for another value is refused here: an amount in another currency than its row, and formulas.
 
 use std::borrow::Cow;

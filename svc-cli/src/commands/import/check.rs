@@ -9,7 +9,7 @@ const CHUNK: usize = 128 * 1024;
 /// The most characters of a text that an error shows.
 const MAX_SHOWN: usize = 30;
 
-/// What is wrong with a file.
+/// A mistake in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum FileFault {
     /// A byte that is not UTF-8, with the text around it as Windows-1252 would have it.

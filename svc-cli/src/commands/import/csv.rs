@@ -51,14 +51,14 @@ impl fmt::Display for Fault {
     }
 }
 
-/// What a byte is at its place.
+/// The meaning of a byte at its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Token {
     /// A byte of a cell.
     Content,
     /// No part of a cell.
     Nothing,
-    /// The opening quote of a cell. What came before it was blank.
+    /// The opening quote of a cell. Only blanks came before it.
     Open,
     CellEnd,
     RowEnd,

@@ -18,7 +18,7 @@ const MAX_ATTEMPTS: u32 = 3;
 pub(super) struct Groups<'s> {
     pub(super) service: &'s Service,
     pub(super) account: TenantId,
-    /// What all groups have in common: the import without its rows.
+    /// The part that all groups have in common: the import without its rows.
     pub(super) import: ImportCreate,
 }
 

@@ -30,7 +30,7 @@ use crate::values::{self, Format};
 /// skipped.
 ///
 /// A file is checked to its end before its first row is imported. If it is not UTF-8, or if it is CSV whose quotes are not
-/// closed, nothing is imported. What comes through a pipe is read to its end first.
+/// closed, nothing is imported. Input from a pipe is read to its end first.
 ///
 /// For files of other programs, --from knows the columns of some of them, and --map names the field of any column.
 /// --skip-lines, --decimal, --date-format and --map-value say how a file differs. An option that has no effect on the

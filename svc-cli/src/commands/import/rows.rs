@@ -25,7 +25,7 @@ use crate::values::Format;
 const GROUP_BYTES: u64 = 8 << 20;
 /// The most bytes that the rows of a group have together in a request, which has at most 1 MiB.
 const GROUP_JSON: usize = MAX_ROW - 1024;
-/// What a row has around its record in a request, in bytes.
+/// The bytes around the record of a row in a request.
 const ROW_JSON: usize = 64;
 
 /// A row that was read.

@@ -42,7 +42,7 @@ pub(super) struct Source {
 impl Source {
     /// Opens a file, or stdin for `-`, and detects its format. A byte order mark and the lines to skip are skipped, as are
     /// lines before a header of CSV that mean nothing more: one such as `sep=;`, by which spreadsheets know the delimiter, and
-    /// the `{}` with which the exports of MYOB begin. What follows is then [checked](check) to its end.
+    /// the `{}` with which the exports of MYOB begin. The rest is then [checked](check) to its end.
     pub(super) fn open(path: &Path, format: Option<Format>, skip_lines: u64) -> Result<Self, Failure> {
         let name = if is_stdin(path) { "stdin".to_owned() } else { plain(&path.to_string_lossy()) };
         let failed = |error: io::Error| Failure::new(Exit::Failed, format!("Cannot read {name}: {error}."));
@@ -102,7 +102,7 @@ fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// Opens a file, or stdin for `-`. What comes through a pipe is read to its end first, into a file without a name, since it has
+/// Opens a file, or stdin for `-`. Input from a pipe is read to its end first, into a file without a name, since it has
 /// to be checked before it is imported.
 fn open_to_read_twice(path: &Path) -> io::Result<File> {
     let file = if is_stdin(path) { file_of_stdin() } else { Some(File::open(path)?) };
@@ -147,7 +147,7 @@ fn by_name(path: &Path) -> Option<Format> {
 /// The beginning of a file, of which lines are read ahead.
 struct Head<I> {
     input: I,
-    /// What was read of the input and is not skipped.
+    /// The input that was read and is not skipped.
     read: Vec<u8>,
     /// The number of the line on which `read` begins.
     line: u64,
@@ -156,7 +156,7 @@ struct Head<I> {
     dropped: u64,
 }
 
-/// What the beginning of a file tells.
+/// The facts that the beginning of a file tells.
 struct Start {
     format: Format,
     delimiter: u8,

@@ -1,4 +1,4 @@
-//! Apps of somebody else, and the grants of accounts to them.
+//! Third-party apps, and the grants of accounts to them.
 
 use super::memory::WHOLE_LIST;
 use crate::accounts::apps::{self, App, AppId};

@@ -1,4 +1,4 @@
-//! What the public API has of webhook subscriptions: what the contract does not name is left out unless it is set. The platform API
+//! Webhook subscriptions in the public API: fields that the contract does not name are left out unless they are set. The platform API
 //! has all fields, as null if they are not set. And the check of a key, which the public API alone has.
 
 use std::borrow::Cow;

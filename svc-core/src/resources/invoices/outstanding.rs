@@ -1,4 +1,4 @@
-//! What is yet to be paid.
+//! The sums that are yet to be paid.
 
 use super::{Invoice, InvoiceStatus};
 use crate::error::Error;
@@ -9,7 +9,7 @@ use crate::values::{Amount, Currency, TenantId, Timestamp};
 /// The number of invoices of a contact that are summed up: its newest ones.
 pub const MAX_SUMMED: u32 = 1_000;
 
-/// What a contact has yet to pay.
+/// The sums that a contact has yet to pay.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Outstanding {

@@ -3,7 +3,7 @@
 use super::{Invoice, InvoiceStatus};
 use crate::error::Error;
 
-/// What the back office does with an invoice.
+/// The steps of the back office with an invoice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InvoiceStep {
     /// [`update`](super::update) changes its fields.

@@ -71,8 +71,8 @@ pub(super) fn check(validator: &Validator, data: &Value) -> Vec<Issue> {
     errors.into_iter().flat_map(issues).collect()
 }
 
-/// Collects the errors that say what is wrong. Those above them say that a part of the schema failed. What lies below a
-/// choice of schemas is left out, as it need not be what was meant.
+/// Collects the errors that say what is wrong. Those above them say that a part of the schema failed. Errors below a
+/// choice of schemas are left out, as another choice may have been meant.
 fn collect<'a, 's, 'v>(error: &'a ValidationError<'s, 'v>, found: &mut Vec<&'a ValidationError<'s, 'v>>) {
     match error.kind {
         ErrorKind::Group | ErrorKind::Schema { .. } | ErrorKind::Reference { .. } | ErrorKind::AllOf => {

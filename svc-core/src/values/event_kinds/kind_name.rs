@@ -5,7 +5,7 @@ use std::fmt;
 /// The name of an event kind that is not one of the service itself, such as `order.shipped`.
 ///
 /// It consists of two or more words of lower-case letters, digits and underscores, separated by dots, and begins with a
-/// letter. It has at most 64 characters, and is held in place, so that a kind is `Copy` whoever defined it.
+/// letter. It has at most 64 characters, and is held in place, so that a kind is `Copy`, also one of an application.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KindName {
     /// Filled up with zeros.

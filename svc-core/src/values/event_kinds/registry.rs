@@ -79,7 +79,7 @@ pub enum EventKindError {
         kind: KindName,
         /// Where in the schema, as a JSON pointer such as `#/properties/id`.
         place: String,
-        /// What is wrong there.
+        /// The mistake there.
         reason: String,
     },
     /// The schema has no example.

@@ -22,16 +22,16 @@ pub struct Attempt {
     pub secrets: Vec<Secret>,
     /// Whether the tenant is the sandbox of an account. Its receivers are told so.
     pub is_sandbox: bool,
-    /// What the subscription asks for beyond the contract.
+    /// The options of the subscription beyond the contract.
     pub options: AttemptOptions,
 }
 
-/// What the request of an attempt has, and what limits it, beyond the contract. The `Default` is nothing.
+/// The parts and the limits of the request of an attempt beyond the contract. The `Default` is nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AttemptOptions {
     /// Further headers, with names in lower case.
     pub headers: Vec<(String, Secret)>,
-    /// What an access token is got with that the request has, if one has to be.
+    /// The credentials for the access token of the request, if it needs one.
     pub credentials: Option<ClientCredentials>,
     /// Whether the body has the `id` of the record alone, and that of the event.
     pub is_thin: bool,
@@ -41,7 +41,7 @@ pub struct AttemptOptions {
     pub private_keys: Vec<Secret>,
     /// How long the attempt waits before it begins, so that those of an endpoint with a rate are apart.
     pub delay: Duration,
-    /// What TLS to the endpoint has beyond that to all others, if anything. Its connections are not shared with those of another
+    /// The TLS options of this endpoint alone, if it has any. Its connections are not shared with those of another
     /// subscription.
     pub tls: Option<Arc<TlsOptions>>,
 }

@@ -81,7 +81,7 @@ pub(super) struct Selection {
     pub(super) action: Action,
 }
 
-/// What is done with an endpoint.
+/// The action on an endpoint.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Action {
     /// Claim at most `limit` due deliveries. `in_flight` attempts of this process to the endpoint are under way

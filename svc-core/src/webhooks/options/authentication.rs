@@ -34,7 +34,7 @@ pub enum Authentication {
     OAuth2(ClientCredentials),
 }
 
-/// What an access token is got with, at a token endpoint (RFC 6749, section 4.4).
+/// The credentials for an access token, at a token endpoint (RFC 6749, section 4.4).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientCredentials {
     /// The URL of the token endpoint. Its host must be public, as that of an endpoint.

@@ -1,8 +1,8 @@
 //! The certificates of a webhook subscription: the one that it shows to its receiver (mutual TLS), and those of the
 //! authorities that it trusts there.
 //!
-//! They are PEM (RFC 7468), of which this module reads the framing alone. What needs TLS, such as whether a key belongs to a
-//! certificate, is checked by the server. They are stored without the text between the sections, which may have secrets.
+//! They are PEM (RFC 7468), of which this module reads the framing alone. Checks that need TLS, such as whether a key belongs to a
+//! certificate, are made by the server. They are stored without the text between the sections, which may have secrets.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -197,7 +197,7 @@ impl WithSecrets for CertificateAuthority {
     }
 }
 
-/// What TLS to an endpoint has beyond that to all others.
+/// The TLS options of one endpoint alone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TlsOptions {
     /// The certificate that is shown to the endpoint.

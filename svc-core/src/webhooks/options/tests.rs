@@ -110,7 +110,7 @@ fn secrets_are_stored_and_sent_and_not_shown() {
     assert_eq!(serde_json::to_string(&read).unwrap(), r#"{"type":"basic","username":"svc"}"#);
 }
 
-/// What an earlier version took is read for as long as it is stored, or the subscription could not be read.
+/// A value that an earlier version took is read for as long as it is stored, or the subscription could not be read.
 #[test]
 fn headers_that_are_stored_are_read_by_the_rules_of_their_time() {
     let stored = Secret::new(r#"{"x_svc_signature":"a","x-team":"b","x_team":"c"}"#);
@@ -136,7 +136,7 @@ fn numbers_have_bounds() {
     assert_eq!(parse::<RetryDelays>("\"1m\""), Err("must be an array".to_owned()));
 }
 
-/// A section of PEM. What is in it is checked by the server.
+/// A section of PEM. The server checks its content.
 fn section(label: &str, base64: &str) -> String {
     format!("-----BEGIN {label}-----\n{base64}\n-----END {label}-----\n")
 }

@@ -154,7 +154,7 @@ fn a_delivery_is_replayed_only_to_an_active_subscription_of_its_tenant() {
     assert_eq!(theirs, Err(Error::NotFound));
 }
 
-/// Apps of different developers have their webhooks in the platform account. What tells one of them of its disconnection is never
+/// Apps of different developers have their webhooks in the platform account. The event of one's disconnection is never
 /// sent to another: not when it happens, and not by a replay of what was missed.
 #[test]
 fn a_replay_of_what_was_missed_sends_an_app_what_it_is_meant_for_alone() {

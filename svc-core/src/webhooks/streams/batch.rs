@@ -21,7 +21,7 @@ pub const EVENTS: u32 = 64;
 /// events returns.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 
-/// What is published next.
+/// The messages to publish next.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     pub(super) accounts: Vec<AccountBatch>,

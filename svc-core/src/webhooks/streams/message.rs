@@ -1,4 +1,4 @@
-//! What a stream publishes for an event.
+//! The message that a stream publishes for an event.
 
 use crate::webhooks::events::{self, Event};
 

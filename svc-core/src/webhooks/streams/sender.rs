@@ -26,7 +26,7 @@ const FIRST_WAIT: Duration = Duration::from_millis(500);
 /// The longest wait after a failure.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
-/// What the messages of a stream are published to.
+/// The place that the messages of a stream are published to.
 #[async_trait]
 pub trait Engine: Send + Sync {
     /// Publishes the first of some messages of one account, at least one, and returns how many there were once the engine has
@@ -58,7 +58,7 @@ pub struct Failure {
     pub tenant_id: TenantId,
     /// The event.
     pub event_id: EventId,
-    /// What was wrong.
+    /// The error.
     pub error: PublishError,
 }
 
@@ -73,7 +73,7 @@ pub enum Next {
     Wait(Duration),
 }
 
-/// What a step has done.
+/// The effect of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StepReport {
     /// Whether this process has the lease. Without it, nothing was done.
@@ -99,7 +99,7 @@ struct Refusal {
     until: Timestamp,
 }
 
-/// What a process knows of a stream that it sends, or would send if no other did.
+/// The knowledge of a process about a stream that it sends, or would send if no other did.
 #[derive(Debug)]
 pub struct Sender {
     key: StreamKey,
@@ -121,7 +121,7 @@ impl Sender {
     /// Takes the lease if it is free, publishes the next messages, and moves the positions over those that were confirmed.
     ///
     /// # Errors
-    /// [`Error::Store`]. What was published without its position being stored is published again.
+    /// [`Error::Store`]. Messages whose position was not stored are published again.
     ///
     /// # Cancel safety
     /// A step that is dropped leaves messages that are published again.

@@ -1,4 +1,4 @@
-//! What is checked and what follows when a subscription is created, changed or deleted.
+//! The checks and the consequences when a subscription is created, changed or deleted.
 
 use async_trait::async_trait;
 

@@ -1,4 +1,4 @@
-//! What a request says of a new or changed subscription.
+//! The requests that create or change a subscription.
 
 use super::WebhookSubscription;
 use crate::input::Input;
@@ -29,7 +29,7 @@ pub struct WebhookCreate {
     pub authentication: Option<Unredacted<Authentication>>,
     /// Which events of these kinds are delivered, by what is in them, such as `data.city == "Perth"`. Without it, all are.
     pub filter: Option<Filter>,
-    /// What the body of a delivery has in `data`: `contract` for the record, which is the default, or `thin` for its `id`.
+    /// The `data` in the body of a delivery: `contract` for the record, which is the default, or `thin` for its `id`.
     pub payload: Option<Payload>,
     /// The highest rate of deliveries, in deliveries a second. Without it, the endpoint gets as many as it takes.
     pub max_per_second: Option<PerSecond>,
@@ -101,7 +101,7 @@ pub struct StreamCreate {
     pub description: Option<Text<500>>,
     /// Which events of these kinds are sent, by what is in them, such as `data.city == "Perth"`. Without it, all are.
     pub filter: Option<Filter>,
-    /// What the body of a message has in `data`: `contract` for the record, which is the default, or `thin` for its `id`.
+    /// The `data` in the body of a message: `contract` for the record, which is the default, or `thin` for its `id`.
     pub payload: Option<Payload>,
 }
 
@@ -129,7 +129,7 @@ pub struct WebhookUpdate {
     pub authentication: Patch<Option<Unredacted<Authentication>>>,
     /// Which events of these kinds are delivered from now on, by what is in them. Null clears it.
     pub filter: Patch<Option<Filter>>,
-    /// What the body of a delivery has in `data`: `contract` for the record, or `thin` for its `id`. Null is `contract`.
+    /// The `data` in the body of a delivery: `contract` for the record, or `thin` for its `id`. Null is `contract`.
     pub payload: Patch<Option<Payload>>,
     /// The highest rate of deliveries, in deliveries a second. Null clears it.
     pub max_per_second: Patch<Option<PerSecond>>,

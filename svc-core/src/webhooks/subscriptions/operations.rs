@@ -1,4 +1,4 @@
-//! What is done with a subscription besides creating, changing and deleting it: its secret is rotated, it gets a test event,
+//! Operations on a subscription besides creating, changing and deleting it: its secret is rotated, it gets a test event,
 //! and it expires if it belongs to a program that has ended.
 
 use std::time::Duration;

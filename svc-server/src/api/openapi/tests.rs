@@ -141,7 +141,7 @@ fn no_two_names_of_a_sort_are_alike() {
     }
 }
 
-/// What a response has comes back as it was sent, such as the URL of a webhook, which parsers of these formats may refuse.
+/// Texts come back as they were sent, such as the URL of a webhook, which parsers of these formats may refuse.
 #[test]
 fn responses_have_only_formats_that_are_exact() {
     for document in [v1(), platform_v1()] {

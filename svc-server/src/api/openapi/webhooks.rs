@@ -227,7 +227,7 @@ fn delivery(
 /// The `data` of an event.
 struct Data {
     schema: Value,
-    /// What it is, to follow "`data` is".
+    /// The description, to follow "`data` is".
     description: &'static str,
 }
 

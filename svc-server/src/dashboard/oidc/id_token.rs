@@ -28,7 +28,7 @@ pub(crate) enum TokenError {
 
 use TokenError::Invalid;
 
-/// What an ID token has to fit.
+/// The properties that an ID token must have.
 pub(super) struct Expectations<'a> {
     pub(super) issuer: &'a str,
     pub(super) client_id: &'a str,
@@ -153,7 +153,7 @@ fn decode_json<T: serde::de::DeserializeOwned>(part: &str) -> Result<T, TokenErr
     serde_json::from_slice(&json).map_err(|_| Invalid("one of its parts lacks what an ID token has"))
 }
 
-/// A signature algorithm whose key only the provider has. What everyone can make who knows the secret of the client (HS256),
+/// A signature algorithm whose key only the provider has. A signature that everyone with the secret of the client can make (HS256),
 /// or nothing (none), proves nothing.
 #[derive(Clone, Copy)]
 enum Algorithm {

@@ -324,7 +324,7 @@ mod tests {
 
     use super::*;
 
-    /// What no page shows of a hundred endpoints is not in memory for all of them.
+    /// Fields of a hundred endpoints that no page shows are not in memory for all of them.
     #[tokio::test]
     async fn endpoints_are_listed_without_their_headers_and_certificates() {
         let svc = Svc::new(Arc::new(MemoryStore::new(Env::system())));

@@ -154,12 +154,12 @@ pub(super) fn kinds_of(cx: &Context<'_>, endpoint: &WebhookSubscription) -> Mark
     kinds_table(cx, Subject::Existing(endpoint), None)
 }
 
-/// What a form of an endpoint has.
+/// The fields of a form of an endpoint.
 struct Fields {
     url: WebhookUrl,
     description: Option<Text<500>>,
     events: EventSet,
-    /// What it asks for beyond the contract.
+    /// The options beyond the contract.
     options: WebhookUpdate,
 }
 

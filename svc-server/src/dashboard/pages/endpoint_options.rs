@@ -9,7 +9,7 @@ use crate::dashboard::prelude::*;
 
 /// The field that says that the form has these fields.
 const PRESENT: &str = "options";
-/// What stands for no retries.
+/// The text for no retries.
 const NO_RETRIES: &str = "none";
 
 /// Returns the values of the fields for an endpoint.

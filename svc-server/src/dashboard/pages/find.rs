@@ -1,4 +1,4 @@
-//! What a search finds, by kind.
+//! The results of a search, by kind.
 
 use svc_core::error::Error;
 use svc_core::find::{self, Hit, MAX_HITS, SearchResults};
@@ -7,7 +7,7 @@ use svc_core::resources::kinds::collection;
 use crate::dashboard::pages::kinds;
 use crate::dashboard::prelude::*;
 
-/// Lists what was found. What is found alone is shown at once.
+/// Lists the results. A single one is shown at once.
 pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let typed = cx.query.text("q");
     let found = match find::parse(typed) {

@@ -1,4 +1,4 @@
-//! What can be done with a record beside editing it: the steps of an invoice, what a customer decides about a quote, and
+//! The actions on a record beside editing it: the steps of an invoice, what a customer decides about a quote, and
 //! deleting and erasing a contact. A page shows the buttons that the record allows.
 
 use serde_json::Value;
@@ -161,7 +161,7 @@ fn invoice_buttons(cx: &Context<'_>, invoice: &Invoice, customer: Option<&str>, 
 /// What is recorded beside an amount: the names of the fields, and their labels.
 const NOTES: [(&str, &str); 2] = [("method", "Method, such as card"), ("reference", "Reference")];
 
-/// Returns a form for an amount of an invoice, behind a button. What was typed stays when it is refused.
+/// Returns a form for an amount of an invoice, behind a button. Typed values stay when they are refused.
 #[expect(clippy::too_many_arguments, reason = "the texts of a form, which say nothing without their names")]
 fn amount_form(
     cx: &Context<'_>,

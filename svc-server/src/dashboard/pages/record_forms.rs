@@ -1,4 +1,4 @@
-//! The forms that create and edit records. What is typed becomes the JSON that the API takes, is parsed as there, and goes
+//! The forms that create and edit records. Typed values become the JSON that the API takes, which is parsed as there, and goes
 //! through the facade: so rules, events and errors are those of the API.
 
 mod contact;
@@ -16,7 +16,7 @@ use crate::dashboard::pages::kinds::{Control, Field, FormPurpose, Kind, of_path}
 use crate::dashboard::pages::records;
 use crate::dashboard::prelude::*;
 
-/// What a form is about.
+/// The subject of a form.
 struct Subject {
     kind: &'static Kind,
     /// The record that is edited, and what people call it. `None` for a new one.

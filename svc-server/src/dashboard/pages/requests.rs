@@ -73,7 +73,7 @@ fn duration(request: &ApiRequest) -> String {
     }
 }
 
-/// Who sends requests: the keys of the account, and the apps that may work on it.
+/// The senders of requests: the keys of the account, and the apps that may work on it.
 pub(crate) struct Callers {
     keys: Vec<ApiKey>,
     apps: ConnectedApps,

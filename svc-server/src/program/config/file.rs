@@ -6,7 +6,7 @@
 //! log-format = "json"
 //! ```
 //!
-//! What the file says becomes the default of its flag. So flags and environment variables win over it, and every value is
+//! A value in the file becomes the default of its flag. So flags and environment variables win over it, and every value is
 //! read by the parser of its flag.
 
 use std::path::Path;

@@ -122,7 +122,7 @@ impl Receivers {
 /// How many deliveries are shown at most before the lines are read.
 const MAX_LINES: usize = 16;
 
-/// What an endpoint needs that verifies its deliveries.
+/// The needs of an endpoint that verifies its deliveries.
 struct Verifying {
     env: Env,
     verifier: Verifier,

@@ -36,7 +36,7 @@ pub(super) enum Kind {
     Invoice,
 }
 
-/// What happens in a step. Records are named by their positions in the samples.
+/// The action of a step. Records are named by their positions in the samples.
 #[derive(Clone, Debug)]
 pub(super) enum Action {
     Create(Kind, usize),
@@ -392,7 +392,7 @@ impl Timeline {
         self.add(at, Action::Create(kind, n));
     }
 
-    /// Adds the creation of a record for a contact, and returns its time. What is older than the account was entered when the
+    /// Adds the creation of a record for a contact, and returns its time. A record older than the account was entered when the
     /// account was created.
     fn create_for(&mut self, kind: Kind, n: usize, contact: Option<usize>, at: Timestamp) -> Timestamp {
         let at = at.max(plus(self.begin, HOUR + self.created.len() as u64)).min(self.latest);

@@ -8,7 +8,7 @@
 //! - Otherwise the response says `Connection: close`, and what comes is dropped after the server has ended its own side.
 //!
 //! Over HTTP/2 a stream ends without its connection, but several clients lose a response when their stream is reset while
-//! they are sending. What is not read of a body is dropped within the same bounds, and the stream is reset after them.
+//! they are sending. The unread rest of a body is dropped within the same bounds, and the stream is reset after them.
 
 use std::convert::Infallible;
 use std::pin::Pin;

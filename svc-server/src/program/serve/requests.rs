@@ -32,7 +32,7 @@ use tokio::time::Instant;
 use crate::ResponseBody;
 use crate::kernel::shares::{Changed, Share, WaitsFor};
 
-/// What a connection may have sent that no request has taken before it needs more memory, in bytes: the buffer that hyper has
+/// The bytes that a connection may have sent without a request before it needs more memory: the buffer that hyper has
 /// for each.
 const BUFFER: usize = 8 * 1024;
 /// After which time without a request the buffers of a connection of HTTP/1.1 are given back.
@@ -43,7 +43,7 @@ const QUIET: Duration = Duration::from_secs(1);
 pub(super) struct Stage {
     /// The memory in bytes that it has without a request.
     pub(super) memory: usize,
-    /// What it needs when it keeps more than 8 KiB that no request has taken.
+    /// The memory that it needs when it keeps more than 8 KiB that no request has taken.
     pub(super) buffers: Buffers,
     /// Whether what a client sends between two requests is the beginning of the next one.
     pub(super) is_next_head: bool,
@@ -440,7 +440,7 @@ impl Drop for ArrivingBody {
 pub(super) struct CountedReader<S> {
     stream: Take<S>,
     requests: OpenRequests,
-    /// What to wait for before more is read.
+    /// The change to wait for before more is read.
     waits: Option<Changed>,
 }
 

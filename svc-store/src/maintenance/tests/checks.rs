@@ -163,7 +163,7 @@ async fn a_corrupt_file_is_found() {
     assert!(!findings.is_empty() && findings.iter().all(|finding| finding.table == "sqlite_schema"), "{findings:?}");
 }
 
-/// What is not a complete database of svc is refused, and stays as it is.
+/// A file that is not a complete database of svc is refused, and stays as it is.
 #[tokio::test]
 async fn what_is_not_a_complete_database_is_refused_and_kept() {
     let folder = Folder::new();

@@ -37,7 +37,7 @@ impl Target {
         Ok((0..count).map(target).collect())
     }
 
-    /// Returns the addresses of the host, all of which are tried. A Unix socket has none.
+    /// Returns the addresses of the host, to connect to in turn. A Unix socket has none.
     pub(super) async fn addresses(&self) -> Result<Vec<Option<IpAddr>>, String> {
         match (&self.host, self.address) {
             (_, Some(address)) => Ok(vec![Some(address)]),

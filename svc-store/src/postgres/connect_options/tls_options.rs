@@ -17,7 +17,7 @@ pub(super) struct TlsOptions {
     root: Option<Root>,
 }
 
-/// What `sslrootcert` names.
+/// The value of `sslrootcert`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Root {
     /// The authorities that this machine trusts (`system`).

@@ -197,7 +197,7 @@ async fn an_app_gets_one_webhook() {
     assert_eq!(webhooks.data.len(), 1);
 }
 
-/// What an app publishes at its client id, once with each name.
+/// The document that an app publishes at its client id, once with each name.
 pub(super) fn published(name: &str) -> PublishedApp {
     let url = published::document_url("https://app.example.com/client.json").unwrap();
     let document = serde_json::json!({

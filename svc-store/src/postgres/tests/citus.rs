@@ -164,7 +164,7 @@ async fn a_filled_database_can_be_distributed() {
     }
 }
 
-/// Whoever adds a table decides in `ops/citus.sql` where its rows live.
+/// `ops/citus.sql` decides for each table where its rows live.
 #[tokio::test]
 async fn every_table_has_its_place() {
     let Some((_, connection)) = distributed().await else { return };
@@ -280,7 +280,7 @@ async fn the_accounts_of_each_server_are_known_and_asked_for_alone() {
     assert!(self::store(&plain).await.servers().is_none());
 }
 
-/// What a partition is made of is distributed before the table is locked.
+/// The parts of a partition are distributed before the table is locked.
 #[tokio::test]
 async fn partitions_are_made_and_dropped_on_citus() {
     let Some((url, connection)) = distributed().await else { return };

@@ -62,7 +62,7 @@ async fn each_table_of_what_happened_has_partitions_from_the_beginning() {
     }
 }
 
-/// What the owner has to let a role with fewer rights do, and what nobody else may.
+/// The rights that the owner has to give to a role with fewer rights, and that nobody else has.
 #[tokio::test]
 async fn a_role_without_tables_of_its_own_moves_partitions_if_it_may() {
     let Some(server) = server() else { return };
@@ -164,7 +164,7 @@ async fn a_migration_says_that_a_table_is_locked() {
     assert_eq!(crate::migrate_and_report(&url).await.unwrap(), crate::MigrationReport::default());
 }
 
-/// What belongs to a delivery that is still pending stays, table by table.
+/// Rows that belong to a pending delivery stay, table by table.
 #[tokio::test]
 async fn what_is_pending_outlives_its_partition() {
     let Some(server) = server() else { return };
@@ -204,7 +204,7 @@ async fn what_is_pending_outlives_its_partition() {
     }
 }
 
-/// What a stream has still to send is not dropped.
+/// Events that a stream has still to send are not dropped.
 #[tokio::test]
 async fn partitions_wait_for_streams() {
     let Some(server) = server() else { return };

@@ -123,7 +123,7 @@ async fn a_search_reads_the_index_of_trigrams() {
     read.await.expect("both searches read the index");
 }
 
-/// What is asked of all tenants searches an index for each record or tenant, and scans no table.
+/// A query about all tenants searches an index for each record or tenant, and scans no table.
 #[tokio::test]
 async fn questions_to_all_tenants_read_indexes() {
     let Some(server) = server() else { return };
@@ -240,7 +240,7 @@ async fn a_retention_step_scans_no_table() {
     }
 }
 
-/// What every delivery and every request changes needs no new entry in any index, if its page has room.
+/// A change by a delivery or a request needs no new entry in any index, if its page has room.
 #[tokio::test]
 async fn frequent_updates_stay_on_their_page() {
     let Some(server) = server() else { return };

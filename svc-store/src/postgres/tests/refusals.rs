@@ -52,7 +52,7 @@ async fn a_pooler_that_keeps_no_sessions_is_refused() {
     }
 }
 
-/// Also while other processes use the connections of the pooler.
+/// Refuses while other processes use the connections of the pooler, too.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_busy_pooler_that_keeps_no_sessions_is_refused() {
     let Some(server) = server() else { return };
@@ -69,7 +69,7 @@ async fn a_busy_pooler_that_keeps_no_sessions_is_refused() {
     busy.iter().for_each(tokio::task::JoinHandle::abort);
 }
 
-/// What a pooler does by chance: the session no longer has the statement, or has another one under its name.
+/// A pooler's effect by chance: the session no longer has the statement, or has another one under its name.
 #[tokio::test]
 async fn a_statement_of_another_session_tells_of_a_pooler_too() {
     let Some(server) = server() else { return };

@@ -1,4 +1,4 @@
-//! What a unit of work costs: statements, pages that are written, and instructions.
+//! The costs of a unit of work: statements, pages that are written, and instructions.
 
 use std::sync::OnceLock;
 
@@ -60,7 +60,7 @@ fn the_statements_of_a_write_do_not_grow_with_its_deliveries() {
     assert!(counted <= 50, "{counted} statements");
 }
 
-/// What a write costs is the pages that it writes. An event for many subscriptions does not enter the history of each.
+/// The cost of a write is the pages that it writes. An event for many subscriptions does not enter the history of each.
 #[test]
 fn an_event_for_many_subscriptions_writes_few_pages() {
     const SUBSCRIPTIONS: u32 = 200;

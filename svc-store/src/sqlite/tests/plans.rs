@@ -114,7 +114,7 @@ fn the_kinds_of_events_that_subscriptions_want_are_found_by_indexes() {
     );
 }
 
-/// What belongs to a record costs as much as is returned.
+/// Reading the rows that belong to a record costs as much as is returned.
 #[test]
 fn the_history_of_a_record_is_found_by_indexes() {
     let scratch = Scratch::new();

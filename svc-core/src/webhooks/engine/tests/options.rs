@@ -266,7 +266,7 @@ fn a_thin_event_has_the_ids_alone_and_further_headers_are_sent() {
     assert!(!debug.contains("ledger") && !debug.contains("t0ken"), "{debug}");
 }
 
-/// What is done with the keys of a subscription.
+/// An action on the keys of a subscription.
 enum Step {
     Rotate,
     Finish,

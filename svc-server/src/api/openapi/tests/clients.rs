@@ -1,4 +1,4 @@
-//! What generators of clients, validators and other readers of the documents need of them.
+//! The needs of generators of clients, validators and other readers of the documents.
 
 use std::collections::BTreeSet;
 

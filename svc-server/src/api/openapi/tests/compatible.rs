@@ -244,7 +244,7 @@ fn breaking_changes_are_found() {
 /// The error codes that were added since the release. The document tells clients to expect new ones.
 const ADDED_CODES: [&str; 2] = ["limit_reached", "signature_reused"];
 
-/// What else has changed since the release: descriptions of webhooks were added, schemas of request headers, and of a code
+/// Other changes since the release: descriptions of webhooks were added, schemas of request headers, and of a code
 /// that can be blank, say what the service has always accepted, alternatives are gone so that generated clients have
 /// exact types, events have a tag of their own, and responses promise no format that texts kept as sent may not have.
 const CHANGED: [&str; 19] = [

@@ -18,7 +18,7 @@ fn the_committed_document_is_up_to_date() {
     assert!(!is_changed, "openapi/platform-v1.json is written; look at the difference");
 }
 
-/// What makes a document usable: everything is described, refers to what is there, and has an example.
+/// A usable document: everything is described, refers to what is there, and has an example.
 #[test]
 fn the_document_is_complete() {
     let document: Value = serde_json::from_str(&crate::api::openapi::text("platform-v1").unwrap()).unwrap();

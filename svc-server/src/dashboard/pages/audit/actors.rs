@@ -1,4 +1,4 @@
-//! Who made a change, for people.
+//! The author of a change, for people.
 
 use svc_core::Svc;
 use svc_core::accounts::actor::split_tool;
@@ -13,10 +13,10 @@ use crate::dashboard::prelude::*;
 
 /// The number of keys and of apps in the filter: the newest keys, and the oldest apps.
 const MAX_KEYS: usize = 100;
-/// What the text of an app that acts begins with.
+/// The prefix of an app in the text of an actor.
 const APP: &str = "app:";
 
-/// What the actors of an account are called.
+/// The names of the actors of an account.
 pub(super) struct Actors {
     keys: Vec<ApiKey>,
     connected: ConnectedApps,
@@ -139,7 +139,7 @@ impl Actors {
     }
 }
 
-/// Returns the name of an app. Whoever publishes what an app is can change its name at any time, but not its host.
+/// Returns the name of an app. The publisher of an app can change its name at any time, but not its host.
 fn name_of(app: &App) -> String {
     let name = without_bidi_controls(app.name.as_str());
     match app.published_host() {

@@ -22,7 +22,7 @@ use crate::dashboard::prelude::*;
 /// The longest value of a field that is shown, in characters.
 const MAX_VALUE: usize = 80;
 
-/// What it takes to show changes.
+/// The context for showing changes.
 pub(crate) struct ChangeTable<'a> {
     cx: &'a Context<'a>,
     tenant: &'a Tenant,
@@ -31,7 +31,7 @@ pub(crate) struct ChangeTable<'a> {
     requests: Vec<ApiRequest>,
 }
 
-/// What the texts of changes name.
+/// The names in the texts of changes.
 pub(super) struct ChangeTexts {
     zone: TimeZone,
     actors: Actors,

@@ -7,10 +7,10 @@ use super::contact;
 use crate::dashboard::pages::kinds::{Control, Field, FormPurpose, Kind};
 use crate::dashboard::prelude::*;
 
-/// What was typed, as the API takes it.
+/// The typed values, as the API takes them.
 pub(super) struct Body {
     members: Vec<String>,
-    /// What could not be read. The API names the rest.
+    /// The values that could not be read. The API names the rest.
     pub(super) errors: Errors,
 }
 

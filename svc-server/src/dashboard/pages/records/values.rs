@@ -15,7 +15,7 @@ use crate::dashboard::prelude::*;
 /// The longest text in a list, in characters.
 const MAX_TEXT: usize = 120;
 
-/// What it takes to show fields of records.
+/// The context for showing fields of records.
 pub(crate) struct FieldValues<'a> {
     cx: &'a Context<'a>,
     tenant: &'a Tenant,
@@ -27,7 +27,7 @@ pub(crate) struct FieldValues<'a> {
 /// The fields of records that name a quote or an invoice, with its kind.
 const NUMBERED: [(&str, &Kind); 2] = [("quote_id", &QUOTES), ("invoice_id", &INVOICES)];
 
-/// What contacts are called.
+/// The names of contacts.
 pub(crate) struct ContactNames(BTreeMap<ContactId, String>);
 
 impl ContactNames {
