@@ -18,6 +18,7 @@ use super::Platform;
 use crate::collection::Collection;
 use crate::error::{Error, Result};
 use crate::etag::Versioned;
+use crate::list::walk;
 
 impl Collection<Event, Platform> {
     /// Writes an event of a record that the service does not store: of a stay or a cohort, or of a registered kind. All
@@ -50,15 +51,13 @@ impl Collection<Delivery, Platform> {
 
     /// Reads the attempts at a delivery, the newest first. The stream ends after the first error.
     pub fn attempts(&self, id: DeliveryId) -> impl Stream<Item = Result<AttemptLog>> + Send + use<> {
-        let first = DeliveryAttemptListParams::default();
-        let pages = stream::try_unfold(Some((self.clone(), first)), move |next| async move {
-            let Some((deliveries, params)) = next else { return Ok::<_, Error>(None) };
-            let page = deliveries.call(&operations::LIST_DELIVERY_ATTEMPTS, Some(id.uuid()), &params).await?;
-            let next =
-                page.next_cursor.map(|cursor| (deliveries, DeliveryAttemptListParams { cursor: Some(cursor.into()) }));
-            Ok(Some((stream::iter(page.data.into_iter().map(Ok)), next)))
+        let deliveries = self.clone();
+        let pages = walk(move |cursor| {
+            let deliveries = deliveries.clone();
+            let params = DeliveryAttemptListParams { cursor: cursor.map(Into::into) };
+            async move { deliveries.call(&operations::LIST_DELIVERY_ATTEMPTS, Some(id.uuid()), &params).await }
         });
-        pages.try_flatten()
+        pages.map_ok(|page| stream::iter(page.data.into_iter().map(Ok))).try_flatten()
     }
 }
 
@@ -154,15 +153,13 @@ impl Collection<WebhookSubscription, Platform> {
         id: SubscriptionId,
         since: Timestamp,
     ) -> impl Stream<Item = Result<AttemptSummary>> + Send + use<> {
-        let first = AttemptListParams { since: Some(Since(since)), cursor: None };
-        let pages = stream::try_unfold(Some((self.clone(), first)), move |next| async move {
-            let Some((webhooks, params)) = next else { return Ok::<_, Error>(None) };
-            let page = webhooks.call(&operations::LIST_WEBHOOK_ATTEMPTS, Some(id.uuid()), &params).await?;
-            let next =
-                page.next_cursor.map(|cursor| (webhooks, AttemptListParams { cursor: Some(cursor.into()), ..params }));
-            Ok(Some((stream::iter(page.data.into_iter().map(Ok)), next)))
+        let webhooks = self.clone();
+        let pages = walk(move |cursor| {
+            let webhooks = webhooks.clone();
+            let params = AttemptListParams { since: Some(Since(since)), cursor: cursor.map(Into::into) };
+            async move { webhooks.call(&operations::LIST_WEBHOOK_ATTEMPTS, Some(id.uuid()), &params).await }
         });
-        pages.try_flatten()
+        pages.map_ok(|page| stream::iter(page.data.into_iter().map(Ok))).try_flatten()
     }
 
     /// Returns the attempts of the last 24 hours at this endpoint by hour, and how many of its deliveries are pending and
