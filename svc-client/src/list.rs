@@ -104,11 +104,11 @@ impl<R: Record, C> Clone for List<R, C> {
 }
 
 /// Reads page after page with `read`, which takes the cursor of a page; the first has none.
-pub(crate) fn walk<T: Send + 'static, F>(
-    read: impl Fn(Option<Uuid>) -> F + Send + 'static,
+pub(crate) fn walk<T: Send, F>(
+    read: impl Fn(Option<Uuid>) -> F + Send,
 ) -> impl Stream<Item = Result<Page<T>>> + Send
 where
-    F: Future<Output = Result<Page<T>>> + Send + 'static,
+    F: Future<Output = Result<Page<T>>> + Send,
 {
     stream::try_unfold(Some((read, HashSet::new(), Ok(None))), async |state| {
         let Some((read, mut seen, cursor)) = state else { return Ok(None) };

@@ -38,7 +38,6 @@ const REASONS = {
   not_public_key: "the public key does not begin with `whpk_`; pass it unchanged, and no secret or private key",
   public_key_not_base64: "the public key is not base64 after `whpk_`; pass it unchanged, without white space",
   public_key_wrong_length: "the public key does not have 32 bytes after `whpk_`; pass it unchanged",
-  invalid_public_key: "the public key is not one of Ed25519; pass it unchanged",
   no_secret: "X-SVC-Signature is made with the secret, and the verifier has only public keys; add the secret",
   empty_header: "the signature header is empty or missing; check that no proxy removes it",
   missing_prefix: "the signature does not begin with `sha256=`; pass X-SVC-Signature unchanged",
@@ -74,6 +73,7 @@ export class VerifyError extends SvcError {
   }
 }
 
+type Code = VerifyError["code"];
 type Key = { key: Promise<CryptoKey>; algorithm: string };
 
 /** Verifies deliveries by their headers. Make one and share it. */
@@ -88,10 +88,10 @@ export class Verifier {
   constructor(options: VerifierOptions) {
     const { secrets = [], publicKeys = [] } = options;
     this.#options = options;
-    this.#whole = secrets.map((secret) => importHmac(wholeKey(secret)));
+    this.#whole = secrets.map((secret) => importKey("HMAC", wholeKey(secret)));
     this.#decoded = secrets.map((secret) => {
       const key = decode(secret.replace(/^whsec_/, ""));
-      return key?.length ? importHmac(key) : undefined;
+      return key?.length ? importKey("HMAC", key) : undefined;
     });
     this.#public = publicKeys.map((key) => importKey("Ed25519", publicKey(key)));
     if (secrets.length + publicKeys.length === 0) throw new VerifyError("empty_secret");
@@ -126,7 +126,7 @@ export class Verifier {
     const text = header(headers, "x-svc-signature") ?? "";
     if (this.#whole.length === 0 && text) throw new VerifyError("no_secret");
     const signature = parseSignature(text);
-    if (!(await matches(this.#whole, [signature], body))) throw new VerifyError("mismatch");
+    await check(this.#whole, [signature], body);
     return () => deliveredAt(body);
   }
 
@@ -147,40 +147,44 @@ export class Verifier {
 
   /** Checks that an entry matches any secret or public key. */
   async #byEntries(entries: string[], signed: Bytes): Promise<void> {
-    const bySecret = this.#whole.length > 0 ? await this.#bySecrets(entries, signed).catch(refusal) : undefined;
-    const byKey = this.#public.length > 0 ? await this.#byPublicKeys(entries, signed).catch(refusal) : undefined;
+    const bySecret = this.#whole.length > 0 ? await refusal(async () => this.#bySecrets(entries, signed)) : undefined;
+    const byKey = this.#public.length > 0 ? await refusal(async () => this.#byPublicKeys(entries, signed)) : undefined;
     if (bySecret === true || byKey === true) return;
     // The error is about the entries that are there.
     if (bySecret && !(byKey && bySecret.code === "no_v1_signature" && byKey.code !== "no_v1a_signature")) throw bySecret;
     throw byKey;
   }
 
-  async #bySecrets(entries: string[], signed: Bytes): Promise<true> {
-    const signatures = entries.filter((entry) => entry.startsWith("v1,")).map((entry) => decode(entry.slice(3)));
-    if (!signatures.every((signature) => signature?.length === 32)) throw new VerifyError("not_base64");
-    if (signatures.length === 0) throw new VerifyError("no_v1_signature");
-    const keys = this.#decoded.filter((key) => key !== undefined);
-    if (keys.length < this.#decoded.length) throw new VerifyError("secret_not_base64");
-    if (await matches(keys, signatures as Bytes[], signed)) return true;
-    throw new VerifyError("mismatch");
+  #bySecrets(entries: string[], signed: Bytes): Promise<true> {
+    const signatures = signaturesOf(entries, "v1,", 32, "no_v1_signature", "not_base64");
+    if (this.#decoded.includes(undefined)) throw new VerifyError("secret_not_base64");
+    return check(this.#decoded as Key[], signatures, signed);
   }
 
-  async #byPublicKeys(entries: string[], signed: Bytes): Promise<true> {
-    const signatures = entries.filter((entry) => entry.startsWith("v1a,")).map((entry) => decode(entry.slice(4)));
-    if (signatures.length === 0) throw new VerifyError("no_v1a_signature");
+  #byPublicKeys(entries: string[], signed: Bytes): Promise<true> {
+    const signatures = signaturesOf(entries, "v1a,", 64, "no_v1a_signature", "v1a_not_base64");
     // The service sends two at most, and each costs a hash of the body.
     if (signatures.length > 8) throw new VerifyError("too_many_signatures");
-    if (!signatures.every((signature) => signature?.length === 64)) throw new VerifyError("v1a_not_base64");
-    if (await matches(this.#public, signatures as Bytes[], signed)) return true;
-    throw new VerifyError("mismatch");
+    return check(this.#public, signatures, signed);
   }
 }
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-function refusal(error: unknown): VerifyError {
-  if (error instanceof VerifyError) return error;
-  throw error;
+async function refusal(verification: () => Promise<true>): Promise<true | VerifyError> {
+  return verification().catch((error: unknown) => {
+    if (error instanceof VerifyError) return error;
+    throw error;
+  });
+}
+
+/** Decodes the entries of one version. Those of others are ignored. */
+function signaturesOf(entries: string[], prefix: string, length: number, missing: Code, malformed: Code): Bytes[] {
+  const texts = entries.filter((entry) => entry.startsWith(prefix));
+  if (texts.length === 0) throw new VerifyError(missing);
+  const signatures = texts.map((text) => decode(text.slice(prefix.length)));
+  if (!signatures.every((signature) => signature?.length === length)) throw new VerifyError(malformed);
+  return signatures as Bytes[];
 }
 
 function header(headers: DeliveryHeaders, name: string): string | undefined {
@@ -204,15 +208,12 @@ function importKey(algorithm: string, key: Bytes): Key {
   return { key: imported, algorithm };
 }
 
-function importHmac(key: Bytes): Key {
-  return importKey("HMAC", key);
-}
-
-/** Returns whether any key verifies any signature. All are tried, so that the time does not tell which one matched. */
-async function matches(keys: Key[], signatures: Bytes[], signed: Bytes): Promise<boolean> {
+/** Checks that any key verifies any signature. All are tried, so that the time does not tell which one matched. */
+async function check(keys: Key[], signatures: Bytes[], signed: Bytes): Promise<true> {
   const pairs = keys.flatMap((key) => signatures.map((signature) => ({ ...key, signature })));
   const verify = async ({ key, algorithm, signature }: Key & { signature: Bytes }) => crypto.subtle.verify(algorithm, await key, signature, signed);
-  return (await Promise.all(pairs.map(verify))).includes(true);
+  if ((await Promise.all(pairs.map(verify))).includes(true)) return true;
+  throw new VerifyError("mismatch");
 }
 
 function wholeKey(secret: string): Bytes {
@@ -228,7 +229,6 @@ function publicKey(text: string): Bytes {
   const key = decode(text.slice(5));
   if (!key) throw new VerifyError("public_key_not_base64");
   if (key.length !== 32) throw new VerifyError("public_key_wrong_length");
-  if (!isStrongPoint(key)) throw new VerifyError("invalid_public_key");
   return key;
 }
 
@@ -266,29 +266,4 @@ function deliveredAt(body: Bytes): number {
   const time = Date.parse(`${seconds}Z`);
   if (!(time >= 0) || new Date(time).toISOString().slice(0, 19) !== seconds) throw new VerifyError("invalid_delivered_at");
   return time / 1000 + Number(`0${fraction}`);
-}
-
-const P = 2n ** 255n - 19n;
-const D = 37095705934669439343138083508754565189542113879843219016388785533085940283555n;
-
-/** Returns whether bytes are a point of Ed25519, and none of small order, for which anyone can sign (RFC 8032, section 5.1). */
-function isStrongPoint(key: Bytes): boolean {
-  const mod = (n: bigint) => ((n % P) + P) % P;
-  const power = (base: bigint, exponent: bigint) => {
-    let result = 1n;
-    for (let square = mod(base); exponent > 0n; exponent >>= 1n, square = (square * square) % P) {
-      if (exponent & 1n) result = (result * square) % P;
-    }
-    return result;
-  };
-  const divide = (a: bigint, b: bigint) => mod(a * power(b, P - 2n));
-  // The highest bit is the sign of x, of which only the square is needed.
-  let y = mod(key.reduceRight((number, byte) => (number << 8n) | BigInt(byte), 0n) & ((1n << 255n) - 1n));
-  for (let doubled = 0; doubled < 3; doubled++) {
-    const [yy, top] = [y * y, y * y - 1n];
-    const xx = divide(top, D * yy + 1n);
-    if (power(xx, (P - 1n) / 2n) === P - 1n) return false;
-    y = divide(yy + xx, 1n - D * xx * yy);
-  }
-  return y !== 1n;
 }

@@ -16,7 +16,7 @@ use svc_core::webhooks::subscriptions::{
 
 use super::Platform;
 use crate::collection::Collection;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::etag::Versioned;
 use crate::list::walk;
 
@@ -25,7 +25,7 @@ impl Collection<Event, Platform> {
     /// webhook subscriptions to its kind receive it.
     ///
     /// # Errors
-    /// `validation_failed` for another kind or data that it does not allow, and any other [`Error`].
+    /// `validation_failed` for another kind or data that it does not allow, and any other [`Error`](crate::Error).
     pub async fn emit(&self, kind: EventKind, data: AnyObject) -> Result<EmittedEvent> {
         self.call(&operations::EMIT_EVENT, None, &EventCreate { kind: EmittableKind(kind), data }).await
     }
@@ -44,7 +44,7 @@ impl Collection<Delivery, Platform> {
     ///
     /// # Errors
     /// `not_found`, `not_allowed` if its webhook subscription is disabled, paused or deleted, and any other
-    /// [`Error`].
+    /// [`Error`](crate::Error).
     pub async fn replay(&self, id: DeliveryId) -> Result<Delivery> {
         self.call(&operations::REPLAY_DELIVERY, Some(id.uuid()), &()).await
     }
@@ -67,7 +67,7 @@ impl<C> Collection<WebhookSubscription, C> {
     /// response contains the new secret, which no other response does.
     ///
     /// # Errors
-    /// `not_found`, and any other [`Error`].
+    /// `not_found`, and any other [`Error`](crate::Error).
     pub async fn rotate_secret(
         &self,
         id: SubscriptionId,
@@ -82,7 +82,7 @@ impl<C> Collection<WebhookSubscription, C> {
     ///
     /// # Errors
     /// `not_found`, `not_allowed` if the subscription is disabled or paused or is not for the kind, and any other
-    /// [`Error`].
+    /// [`Error`](crate::Error).
     pub async fn test(&self, id: SubscriptionId, kind: Option<EventKind>) -> Result<Delivery> {
         self.call(&operations::TEST_WEBHOOK, Some(id.uuid()), &WebhookTest { kind }).await
     }
@@ -92,7 +92,7 @@ impl Collection<WebhookSubscription, Platform> {
     /// Ends the overlap of a rotation at once: from the next attempt on, the new secret alone signs.
     ///
     /// # Errors
-    /// `not_found`, and any other [`Error`].
+    /// `not_found`, and any other [`Error`](crate::Error).
     pub async fn finish_rotation(&self, id: SubscriptionId) -> Result<Versioned<WebhookSubscription>> {
         self.call_versioned(&operations::FINISH_WEBHOOK_ROTATION, Some(id.uuid()), &()).await
     }
@@ -122,7 +122,7 @@ impl Collection<WebhookSubscription, Platform> {
     /// Keeps a temporary subscription: the service deletes it this long after the request.
     ///
     /// # Errors
-    /// `not_found`, and any other [`Error`].
+    /// `not_found`, and any other [`Error`](crate::Error).
     pub async fn keep(&self, id: SubscriptionId, expires_in: Duration) -> Result<Versioned<WebhookSubscription>> {
         let lifetime = WebhookLifetime { expires_in: expires_in.into() };
         self.call_versioned(&operations::KEEP_WEBHOOK, Some(id.uuid()), &lifetime).await
@@ -166,7 +166,7 @@ impl Collection<WebhookSubscription, Platform> {
     /// held.
     ///
     /// # Errors
-    /// `not_found`, and any other [`Error`].
+    /// `not_found`, and any other [`Error`](crate::Error).
     pub async fn statistics(&self, id: SubscriptionId) -> Result<Statistics> {
         self.call(&operations::GET_WEBHOOK_STATISTICS, Some(id.uuid()), &()).await
     }
