@@ -19,7 +19,7 @@ async function absent(): Promise<string> {
 }
 
 for (const each of table.hostile) {
-  test(each.name, { timeout: 60_000 }, async () => {
+  test(each.name, { timeout: 120_000 }, async () => {
     const server = each.server === "absent" ? undefined : await HostileServer.start(each);
     const settings = each.client ?? {};
     const [waits, stored]: [number[], Tokens[]] = [[], []];

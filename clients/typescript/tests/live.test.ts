@@ -7,7 +7,7 @@ import { run } from "./steps.js";
 import { table } from "./table.js";
 
 for (const [index, each] of table.live.entries()) {
-  test(each.name, { skip: skipped, timeout: 60_000 }, async () => {
+  test(each.name, { skip: skipped, timeout: 120_000 }, async () => {
     const server = await startServer();
     const { key, lose_responses = 0, clock_ahead_ms = 0, attempts } = each.client ?? {};
     const proxy = await losing(server.url, lose_responses);

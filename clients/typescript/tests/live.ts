@@ -21,13 +21,18 @@ export const skipped = ((): string | false => {
 export interface LiveServer {
   url: string;
   key: string;
+  /** The link that signs an owner in to the dashboard. */
+  signInUrl: string;
+  /** Runs `svc` beside the database, and returns what it prints. */
+  svc(...args: string[]): Promise<string>;
   /** Makes a key that signs. */
   signedKey(): Promise<{ key: string; signingSecret: string }>;
   stop(): Promise<void>;
 }
 
 export async function startServer(...extra: string[]): Promise<LiveServer> {
-  const args = ["--demo", "--extensions", "on", "--listen", "127.0.0.1:0", ...extra];
+  const address = extra.includes("--listen") ? [] : ["--listen", "127.0.0.1:0"];
+  const args = ["--demo", "--extensions", "on", ...address, ...extra];
   const server = spawn(`${folder}/svc-server`, args, { stdio: ["ignore", "pipe", "ignore"] });
   const ended = once(server, "close");
   let text = "";
@@ -36,13 +41,18 @@ export async function startServer(...extra: string[]): Promise<LiveServer> {
     if (text.includes("Stop with Ctrl-C")) break;
   }
   const exported = (name: string) => new RegExp(`export ${name}=(.*)`).exec(text)?.[1] ?? assert.fail(`no ${name} in ${text}`);
+  const svc = async (...args: string[]) => {
+    const env = { ...process.env, SVC_DATABASE_URL: exported("SVC_DATABASE_URL"), SVC_TENANT: exported("SVC_TENANT") };
+    return (await promisify(execFile)(`${folder}/svc`, args, { env })).stdout;
+  };
   return {
     url: exported("SVC_URL"),
     key: exported("SVC_KEY"),
+    signInUrl: /dashboard: (\S+)/.exec(text)?.[1] ?? assert.fail(text),
+    svc,
     async signedKey() {
-      const env = { ...process.env, SVC_DATABASE_URL: exported("SVC_DATABASE_URL") };
-      const { stdout } = await promisify(execFile)(`${folder}/svc`, ["key", "create", "--scopes", "read,write", "--signed", "--json"], { env });
-      const { key, signing_secret } = JSON.parse(stdout) as { key: string; signing_secret: string };
+      const created = await svc("key", "create", "--scopes", "read,write", "--signed", "--json");
+      const { key, signing_secret } = JSON.parse(created) as { key: string; signing_secret: string };
       return { key, signingSecret: signing_secret };
     },
     async stop() {
