@@ -237,9 +237,9 @@ export class Transport {
   /** Sends the request once, with a signature of its own, and throws unless it succeeds. */
   async #attempt(request: RawRequest, credential: string | undefined, timeoutMs: number, signal?: AbortSignal): Promise<RawResponse> {
     const { fetch = (url: URL, init: RequestInit) => globalThis.fetch(url, init), userAgent } = this.#options;
-    signal?.throwIfAborted();
     const { method, url, body = null } = request;
     const headers = { ...request.headers, ...(await this.#sign(request)) };
+    signal?.throwIfAborted();
     if (credential) headers["authorization"] = `Bearer ${credential}`;
     if (userAgent) headers["user-agent"] = userAgent;
     checkHeaders(headers);

@@ -1,5 +1,6 @@
 // The cases against svc-server.
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { Client } from "../src/index.js";
 import { losing, skipped, startServer } from "./live.js";
@@ -27,3 +28,18 @@ for (const [index, each] of table.live.entries()) {
     }
   });
 }
+
+test("the client has the extensions that the service has", { skip: skipped, timeout: 120_000 }, async () => {
+  const server = await startServer();
+  try {
+    const documented = (await (await fetch(`${server.url}/api/v1/openapi.json`)).json()) as { paths: object };
+    const v1 = JSON.parse(await readFile(new URL("../../../../svc-server/openapi/v1.json", import.meta.url), "utf8")) as { paths: object };
+    const added = Object.keys(documented.paths).filter((path) => !(path in v1.paths));
+    assert.deepEqual(added.sort(), [
+      "/deliveries/{id}", "/deliveries/{id}/attempts", "/deliveries/{id}/replay", "/events", "/events/{id}", "/replays/{id}",
+      "/webhooks/{id}/deliveries", "/webhooks/{id}/replay", "/webhooks/{id}/rotate-secret", "/webhooks/{id}/test",
+    ]);
+  } finally {
+    await server.stop();
+  }
+});
