@@ -115,8 +115,11 @@ interface RawRequest {
 
 /** A response with a status of success, or 304. */
 export interface RawResponse {
+  /** The HTTP status. */
   status: number;
+  /** The headers, such as `etag`. */
   headers: Headers;
+  /** The body. */
   text: string;
 }
 
