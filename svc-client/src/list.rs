@@ -104,9 +104,7 @@ impl<R: Record, C> Clone for List<R, C> {
 }
 
 /// Reads page after page with `read`, which takes the cursor of a page; the first has none.
-pub(crate) fn walk<T: Send, F>(
-    read: impl Fn(Option<Uuid>) -> F + Send,
-) -> impl Stream<Item = Result<Page<T>>> + Send
+pub(crate) fn walk<T: Send, F>(read: impl Fn(Option<Uuid>) -> F + Send) -> impl Stream<Item = Result<Page<T>>> + Send
 where
     F: Future<Output = Result<Page<T>>> + Send,
 {
@@ -124,7 +122,14 @@ where
 fn repeated(cursor: Uuid) -> Error {
     let reason = format!("its next_cursor {cursor} was that of an earlier page");
     let (start, retry_after, request_id) = (String::new(), None, None);
-    Error::UnexpectedResponse(Box::new(UnexpectedResponse { status: 200, reason, start, retry_after, request_id, attempts: 1 }))
+    Error::UnexpectedResponse(Box::new(UnexpectedResponse {
+        status: 200,
+        reason,
+        start,
+        retry_after,
+        request_id,
+        attempts: 1,
+    }))
 }
 
 impl<R: Record + Resource, C> List<R, C> {

@@ -17,9 +17,7 @@ use tracing::Instrument as _;
 use url::Url;
 use uuid::Uuid;
 
-use crate::error::{
-    ApiError, Error, FieldError, Result, TransportError, TransportErrorKind, UnexpectedResponse,
-};
+use crate::error::{ApiError, Error, FieldError, Result, TransportError, TransportErrorKind, UnexpectedResponse};
 use crate::retry::{RetryPolicy, retry_after};
 use crate::signer::Signer;
 use crate::tokens::{NewTokens, TokenSource};

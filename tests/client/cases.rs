@@ -232,8 +232,8 @@ async fn run_live(case: &Case, server: &LiveServer, unique: &str) {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_case_with_a_live_server_passes() {
     let table = table();
-    for database in databases() {
-        for (index, case) in table.live.iter().enumerate() {
+    for (index, case) in table.live.iter().enumerate() {
+        for database in databases() {
             let surfaces = Surfaces { extensions: true, ..Surfaces::default() };
             let server = LiveServer::of(&database, surfaces, ServerSettings::default(), |server| server).await;
             run_live(case, &server, &format!("case{index}")).await;

@@ -87,9 +87,7 @@ impl HostileServer {
         let repeated = |exchange: &Exchange| vec![exchange.clone(); exchange.repeat.unwrap_or(1)];
         let mut script: Vec<Exchange> = case.script.iter().flat_map(repeated).collect();
         script.reverse();
-        let route = |route: &Exchange| {
-            (route.clone(), Mutex::new(0), route.barrier.then(|| Barrier::new(route.count)))
-        };
+        let route = |route: &Exchange| (route.clone(), Mutex::new(0), route.barrier.then(|| Barrier::new(route.count)));
         let server = Arc::new(Self {
             url: format!("http://{}", listener.local_addr().unwrap()),
             script: Mutex::new(script),
@@ -165,7 +163,8 @@ impl HostileServer {
         let name = format!("{} {}", request.method, url.path());
         let same = |is_same: bool, what: &str| {
             let body = String::from_utf8_lossy(&request.body);
-            let problem = || format!("{name}, not {}: {what}; {} {:?} {body}", expected.request, request.target, request.headers);
+            let problem =
+                || format!("{name}, not {}: {what}; {} {:?} {body}", expected.request, request.target, request.headers);
             if is_same { Ok(()) } else { Err(problem()) }
         };
         same(name == expected.request, "another request")?;
@@ -175,7 +174,10 @@ impl HostileServer {
         same(expected.form.as_ref().is_none_or(|expected| *expected == pairs(&request.body)), "the form")?;
         same(expected.text.as_ref().is_none_or(|text| text.as_bytes() == request.body), "the body")?;
         let json = expected.json.as_ref();
-        same(json.is_none_or(|json| serde_json::from_slice(&request.body).is_ok_and(|body: Value| body == *json)), "JSON")?;
+        same(
+            json.is_none_or(|json| serde_json::from_slice(&request.body).is_ok_and(|body: Value| body == *json)),
+            "JSON",
+        )?;
         for (header, expected) in &expected.headers {
             let value = request.headers.get(header);
             let Some(named) = expected.as_ref().filter(|expected| expected.starts_with('$')) else {
@@ -189,7 +191,12 @@ impl HostileServer {
         }
         if expected.signed {
             let timestamp = request.headers.get("x-svc-timestamp").map_or("", String::as_str);
-            let signed = SignedRequest { timestamp, method: &request.method, path_and_query: &request.target, body: &request.body };
+            let signed = SignedRequest {
+                timestamp,
+                method: &request.method,
+                path_and_query: &request.target,
+                body: &request.body,
+            };
             let signature = signed.sign(&self.secret);
             same(request.headers.get("x-svc-signature") == Some(&signature), "the signature")?;
         }
@@ -255,7 +262,8 @@ pub(crate) async fn read_request(stream: &mut TcpStream) -> Option<Received> {
         let mut lines = head.split("\r\n");
         let mut line = lines.next()?.split(' ').map(str::to_owned);
         let (method, target) = (line.next()?, line.next()?);
-        let header = |line: &str| line.split_once(':').map(|(name, value)| (name.to_lowercase(), value.trim().to_owned()));
+        let header =
+            |line: &str| line.split_once(':').map(|(name, value)| (name.to_lowercase(), value.trim().to_owned()));
         let headers: BTreeMap<String, String> = lines.filter_map(header).collect();
         let length = headers.get("content-length").map_or(Some(0), |length| length.parse().ok())?;
         if data.len() >= end + 4 + length {

@@ -12,7 +12,6 @@ use svc_client::prelude::*;
 use svc_client::records::{Creatable, Deletable, Readable, Syncable, Updatable};
 use svc_client::{Collection, List, TransportErrorKind};
 use svc_core::input::Input;
-use svc_core::values::EventSet;
 use svc_webhook_verify::{Event as Delivered, Verifier};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpListener;
@@ -69,7 +68,16 @@ struct ExpectedError {
 }
 
 const ERROR_FIELDS: [&str; 11] = [
-    "status", "code", "message", "field", "errors", "existing_id", "retry_after_ms", "request_id", "attempts", "transport",
+    "status",
+    "code",
+    "message",
+    "field",
+    "errors",
+    "existing_id",
+    "retry_after_ms",
+    "request_id",
+    "attempts",
+    "transport",
     "start",
 ];
 const AMOUNTS: [&str; 3] = ["total", "estimated_total", "actual_total"];
@@ -96,15 +104,17 @@ pub(crate) fn matches(actual: &Value, expected: &Value, place: &str) {
 /// Replaces `{unique}`, and `$1.id` by what step 1 returned.
 fn resolved(value: &Value, results: &[Value], unique: &str) -> Value {
     match value {
-        Value::String(text) => match text.strip_prefix('$').filter(|rest| rest.starts_with(|digit: char| digit.is_ascii_digit())) {
-            Some(path) => {
-                let (step, path) = path.split_once('.').unwrap();
-                let path = path.replace('.', "/");
-                let found = results[step.parse::<usize>().unwrap()].pointer(&format!("/{path}"));
-                found.unwrap_or_else(|| panic!("there is no {text}")).clone()
+        Value::String(text) => {
+            match text.strip_prefix('$').filter(|rest| rest.starts_with(|digit: char| digit.is_ascii_digit())) {
+                Some(path) => {
+                    let (step, path) = path.split_once('.').unwrap();
+                    let path = path.replace('.', "/");
+                    let found = results[step.parse::<usize>().unwrap()].pointer(&format!("/{path}"));
+                    found.unwrap_or_else(|| panic!("there is no {text}")).clone()
+                }
+                None => Value::String(text.replace("{unique}", unique)),
             }
-            None => Value::String(text.replace("{unique}", unique)),
-        },
+        }
         Value::Array(items) => items.iter().map(|item| resolved(item, results, unique)).collect(),
         Value::Object(members) => {
             members.iter().map(|(name, value)| (name.clone(), resolved(value, results, unique))).collect()
@@ -314,12 +324,9 @@ impl Call<'_> {
     /// Subscribes a receiver, and returns the event that it gets for a new contact.
     async fn receive(&self, client: &Client) -> Result<Value, Error> {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}/", listener.local_addr().unwrap()).parse().unwrap();
-        let mut new = WebhookCreate::new(url, EventSet::All);
-        let subscription: Map<String, Value> =
-            [("url".into(), new.url.to_string().into()), ("events".into(), self.step.events.clone().unwrap())].into_iter().collect();
-        new.events = input::<WebhookCreate>(&subscription)?.events;
-        let subscription = client.webhooks().create(&new).await?;
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let new = Map::from_iter([("url".into(), url.into()), ("events".into(), self.step.events.clone().unwrap())]);
+        let subscription = client.webhooks().create(&input(&new)?).await?;
         client.contacts().create(&input(self.step.trigger.as_ref().unwrap())?).await?;
         let (mut stream, _) = listener.accept().await.unwrap();
         let request = read_request(&mut stream).await.unwrap();
@@ -327,7 +334,9 @@ impl Call<'_> {
         let headers: http::HeaderMap = request
             .headers
             .iter()
-            .map(|(name, value)| (name.parse::<http::HeaderName>().unwrap(), value.parse::<http::HeaderValue>().unwrap()))
+            .map(|(name, value)| {
+                (name.parse::<http::HeaderName>().unwrap(), value.parse::<http::HeaderValue>().unwrap())
+            })
             .collect();
         let verifier = Verifier::new(&subscription.secret).unwrap().without_max_age();
         let event: Delivered<Contact> = verifier.verify_event_headers(&headers, &request.body).unwrap();
@@ -341,7 +350,8 @@ fn described(error: &Error) -> Value {
     match error {
         Error::Api(error) => {
             let fields = error.errors.iter();
-            let fields = fields.map(|field| json!({ "field": field.field, "code": field.code, "message": field.message }));
+            let fields =
+                fields.map(|field| json!({ "field": field.field, "code": field.code, "message": field.message }));
             json!({
                 "kind": "api", "status": error.status, "code": error.code, "message": error.message, "field": error.field,
                 "errors": fields.collect::<Vec<_>>(), "existing_id": error.existing_id,
@@ -373,7 +383,8 @@ impl ExpectedError {
         matches(&error["kind"], &self.kind, &format!("{place}: {error}"));
         for (name, expected) in &self.rest {
             assert!(ERROR_FIELDS.contains(&name.as_str()), "{place}: unknown field {name}");
-            let bounds = (name == "retry_after_ms").then(|| Some((expected.get("from")?.as_u64()?, expected.get("to")?.as_u64()?)));
+            let bounds = (name == "retry_after_ms")
+                .then(|| Some((expected.get("from")?.as_u64()?, expected.get("to")?.as_u64()?)));
             match bounds.flatten() {
                 Some((from, to)) => {
                     let found = error[name].as_u64().unwrap();
@@ -390,7 +401,8 @@ pub(crate) async fn run(steps: &[Value], context: &Context<'_>) {
     let mut results: Vec<Value> = Vec::new();
     for (index, step) in steps.iter().enumerate() {
         let raw = resolved(step, &results, context.unique);
-        let step: Step = serde_json::from_value(raw.clone()).unwrap_or_else(|error| panic!("{}: {error}", context.name));
+        let step: Step =
+            serde_json::from_value(raw.clone()).unwrap_or_else(|error| panic!("{}: {error}", context.name));
         let place = format!("{}: step {index} ({})", context.name, step.call);
         let target = match step.record {
             None => (step.id.clone(), None),
@@ -414,13 +426,14 @@ pub(crate) async fn run(steps: &[Value], context: &Context<'_>) {
                 },
                 (Some(_), None) => panic!("{place}: only a hostile case cancels"),
             };
-            outcome = all.into_iter().map(|each| each.map_err(|error| described(&error))).try_fold(Value::Null, |_, each| {
-                let each = each?;
-                if let Some(expected) = raw.get("result") {
-                    matches(&each, expected, &place);
-                }
-                Ok(each)
-            });
+            outcome =
+                all.into_iter().map(|each| each.map_err(|error| described(&error))).try_fold(Value::Null, |_, each| {
+                    let each = each?;
+                    if let Some(expected) = raw.get("result") {
+                        matches(&each, expected, &place);
+                    }
+                    Ok(each)
+                });
             if step.cancel_after_requests.is_some() && outcome == Ok(Value::Null) {
                 outcome = Err(json!({ "kind": "cancelled" }));
             }
@@ -429,7 +442,10 @@ pub(crate) async fn run(steps: &[Value], context: &Context<'_>) {
             }
         }
         let elapsed = begun.elapsed();
-        assert!(step.within_ms.is_none_or(|within| elapsed <= Duration::from_millis(within)), "{place} took {elapsed:?}");
+        assert!(
+            step.within_ms.is_none_or(|within| elapsed <= Duration::from_millis(within)),
+            "{place} took {elapsed:?}"
+        );
         match (&outcome, &step.error) {
             (Err(error), Some(expected)) => expected.check(error, &place),
             (Err(error), None) => panic!("{place}: {error}"),
