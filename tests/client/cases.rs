@@ -178,7 +178,13 @@ async fn run_hostile(case: &Case, table: &Table) {
             Box::pin(std::future::ready(()))
         });
     }
-    let context = Context { client: builder.build().unwrap(), server: server.clone(), name: &case.name, unique: "" };
+    let context = Context {
+        client: builder.build().unwrap(),
+        server: server.clone(),
+        takes_time: case.client.real_waits,
+        name: &case.name,
+        unique: "",
+    };
     run(&case.steps, &context).await;
     if let Some(server) = server {
         server.check(&case.name);
@@ -225,7 +231,11 @@ async fn run_live(case: &Case, server: &LiveServer, unique: &str) {
         let wrong = Timestamp::from_micros(Env::system().now().as_micros() + ahead * 1000);
         builder = builder.env(Env::new(ManualClock::at(wrong), SystemEntropy));
     }
-    run(&case.steps, &Context { client: builder.build().unwrap(), server: None, name: &case.name, unique }).await;
+    run(
+        &case.steps,
+        &Context { client: builder.build().unwrap(), server: None, takes_time: true, name: &case.name, unique },
+    )
+    .await;
     assert_eq!(left.load(std::sync::atomic::Ordering::SeqCst), 0, "{}: no response was lost", case.name);
 }
 

@@ -24,6 +24,8 @@ pub(crate) struct Context<'a> {
     pub(crate) client: Client,
     /// The server that misbehaves, if it is one.
     pub(crate) server: Option<Arc<HostileServer>>,
+    /// Whether waits take their time.
+    pub(crate) takes_time: bool,
     pub(crate) name: &'a str,
     pub(crate) unique: &'a str,
 }
@@ -120,6 +122,14 @@ fn resolved(value: &Value, results: &[Value], unique: &str) -> Value {
             members.iter().map(|(name, value)| (name.clone(), resolved(value, results, unique))).collect()
         }
         other => other.clone(),
+    }
+}
+
+/// Returns when a call is to be cancelled. A wait that takes its time has begun by then.
+async fn cancelled(server: &HostileServer, count: usize, takes_time: bool) {
+    server.received(count).await;
+    if takes_time {
+        tokio::time::sleep(Duration::from_millis(500)).await;
     }
 }
 
@@ -422,7 +432,7 @@ pub(crate) async fn run(steps: &[Value], context: &Context<'_>) {
                 // A call is cancelled by dropping it.
                 (Some(count), Some(server)) => tokio::select! {
                     all = calls => all,
-                    () = server.received(count) => Vec::new(),
+                    () = cancelled(server, count, context.takes_time) => Vec::new(),
                 },
                 (Some(_), None) => panic!("{place}: only a hostile case cancels"),
             };

@@ -48,7 +48,9 @@ for (const each of table.hostile) {
       options.app = { clientId, tokens: { access_token, refresh_token }, store, ...(client_secret && { clientSecret: client_secret }) };
     } else options.key = table.key;
     try {
-      const received = (count: number) => server?.received(count) ?? Promise.resolve();
+      // A wait that takes its time has begun by then.
+      const into = () => new Promise<void>((done) => setTimeout(done, settings.real_waits ? 500 : 0));
+      const received = async (count: number) => server?.received(count).then(into);
       await run(each.steps, { client: new Client(options), received, unique: "" });
     } finally {
       server?.stop();
