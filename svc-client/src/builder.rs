@@ -16,6 +16,7 @@ use crate::client::Client;
 use crate::error::{Error, Result};
 use crate::platform::Platform;
 use crate::retry::RetryPolicy;
+use crate::signer::Signer;
 use crate::transport::{Credential, Sleep, Transport, bearer};
 
 /// Sets up a [`Client`].
@@ -66,6 +67,9 @@ impl ClientBuilder {
 
     /// Signs every request that changes something, as a key needs that was created with `--signed`. `secret` is the
     /// text that begins with `svcsig_`.
+    ///
+    /// The service accepts signatures of at most 300 seconds ago. When it refuses one, and its clock differs from that of this
+    /// machine by a minute or more, the client signs by the clock of the service from then on.
     pub fn signing_secret(mut self, secret: &str) -> Self {
         self.signing_secret = Some(Secret::new(secret));
         self
@@ -77,7 +81,7 @@ impl ClientBuilder {
     }
 
     /// Sets the longest time for one attempt, from the connection to the end of the response: 30 seconds by default.
-    /// [`RetryPolicy::total`] bounds all attempts of a call together.
+    /// [`RetryPolicy::total`] bounds all attempts of a call together, and ends the one that runs.
     pub fn timeout(self, timeout: Duration) -> Self {
         Self { timeout, ..self }
     }
@@ -145,14 +149,14 @@ impl ClientBuilder {
             // The service redirects nothing, and the key is for this host alone.
             .redirect(reqwest::redirect::Policy::none())
             .connect_timeout(self.connect_timeout)
-            .timeout(self.timeout)
             .user_agent(self.user_agent)
             .build()
             .map_err(|error| Error::InvalidArgument(format!("the client cannot be set up: {error}")))?;
-        let Self { credential, signing_secret, retry, env, sleep, .. } = self;
+        let Self { credential, signing_secret, timeout, retry, env, sleep, .. } = self;
+        let signer = signing_secret.map(Signer::new);
         let mut token_url = base.clone();
         token_url.set_path(&format!("{}oauth/token", base.path()));
-        Ok((base, Arc::new(Transport { http, credential, token_url, signing_secret, retry, env, sleep })))
+        Ok((base, Arc::new(Transport { http, credential, token_url, signer, timeout, retry, env, sleep })))
     }
 }
 

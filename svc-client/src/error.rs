@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use http::HeaderValue;
 use serde::Deserialize;
 use uuid::Uuid;
 
@@ -55,6 +56,8 @@ pub struct ApiError {
     pub request_id: Option<String>,
     /// How many attempts the client made.
     pub attempts: u32,
+    /// The time of the service, as its response had it.
+    pub(crate) date: Option<HeaderValue>,
 }
 
 /// One failing field.

@@ -15,7 +15,8 @@ use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookSubscription};
 
 use crate::client::Client;
 use crate::collection::Collection;
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::list::walk;
 use crate::sync::{SyncPage, SyncPosition};
 
 impl Client {
@@ -67,7 +68,7 @@ impl Client {
     /// [`delivery_attempts`](Self::delivery_attempts) reads all of them.
     ///
     /// # Errors
-    /// `not_found`, and any other [`Error`].
+    /// `not_found`, and any other [`Error`](crate::Error).
     pub async fn delivery(&self, id: DeliveryId) -> Result<DeliveryDetails> {
         let operation = &operations::GET_DELIVERY;
         self.output(operation, &self.send(operation, Some(id.uuid()), &(), None).await?)
@@ -75,22 +76,22 @@ impl Client {
 
     /// Reads the attempts at a delivery, the newest first. The stream ends after the first error.
     pub fn delivery_attempts(&self, id: DeliveryId) -> impl Stream<Item = Result<AttemptLog>> + Send + use<> {
-        let first = DeliveryAttemptListParams::default();
-        let pages = stream::try_unfold(Some((self.clone(), first)), move |next| async move {
-            let Some((client, params)) = next else { return Ok::<_, Error>(None) };
-            let operation = &operations::LIST_DELIVERY_ATTEMPTS;
-            let page = client.output(operation, &client.send(operation, Some(id.uuid()), &params, None).await?)?;
-            let next =
-                page.next_cursor.map(|cursor| (client, DeliveryAttemptListParams { cursor: Some(cursor.into()) }));
-            Ok(Some((stream::iter(page.data.into_iter().map(Ok)), next)))
+        let client = self.clone();
+        let pages = walk(move |cursor| {
+            let client = client.clone();
+            let params = DeliveryAttemptListParams { cursor: cursor.map(Into::into) };
+            async move {
+                let operation = &operations::LIST_DELIVERY_ATTEMPTS;
+                client.output(operation, &client.send(operation, Some(id.uuid()), &params, None).await?)
+            }
         });
-        pages.try_flatten()
+        pages.map_ok(|page| stream::iter(page.data.into_iter().map(Ok))).try_flatten()
     }
 
     /// Sends a delivery again: its next attempt is due now, and all its retries are ahead.
     ///
     /// # Errors
-    /// `not_found`, `not_allowed` if its webhook subscription is disabled, paused or deleted, and any other [`Error`].
+    /// `not_found`, `not_allowed` if its webhook subscription is disabled, paused or deleted, and any other [`Error`](crate::Error).
     pub async fn replay_delivery(&self, id: DeliveryId) -> Result<Delivery> {
         let operation = &operations::REPLAY_DELIVERY;
         self.output(operation, &self.send(operation, Some(id.uuid()), &(), None).await?)
@@ -99,7 +100,7 @@ impl Client {
     /// Returns a bulk replay with its progress.
     ///
     /// # Errors
-    /// `not_found`, and any other [`Error`].
+    /// `not_found`, and any other [`Error`](crate::Error).
     pub async fn bulk_replay(&self, id: ReplayId) -> Result<Replay> {
         let operation = &operations::GET_REPLAY;
         self.output(operation, &self.send(operation, Some(id.uuid()), &(), None).await?)
@@ -113,24 +114,21 @@ impl Collection<WebhookSubscription> {
         id: SubscriptionId,
         filter: WebhookDeliveryListFilter,
     ) -> impl Stream<Item = Result<Delivery>> + Send + use<> {
-        let first = Listing { page: LogParams { limit: Limit::new(MAX_LIMIT), cursor: None }, filter };
-        let pages = stream::try_unfold(Some((self.clone(), first)), move |next| async move {
-            let Some((webhooks, query)) = next else { return Ok::<_, Error>(None) };
-            let page = webhooks.call(&operations::LIST_WEBHOOK_DELIVERIES, Some(id.uuid()), &query).await?;
-            let next = page.next_cursor.map(|cursor| {
-                let page = LogParams { cursor: Some(cursor.into()), ..query.page };
-                (webhooks, Listing { page, ..query })
-            });
-            Ok(Some((stream::iter(page.data.into_iter().map(Ok)), next)))
+        let webhooks = self.clone();
+        let pages = walk(move |cursor| {
+            let webhooks = webhooks.clone();
+            let page = LogParams { limit: Limit::new(MAX_LIMIT), cursor: cursor.map(Into::into) };
+            let query = Listing { page, filter: filter.clone() };
+            async move { webhooks.call(&operations::LIST_WEBHOOK_DELIVERIES, Some(id.uuid()), &query).await }
         });
-        pages.try_flatten()
+        pages.map_ok(|page| stream::iter(page.data.into_iter().map(Ok))).try_flatten()
     }
 
     /// Sends the deliveries of a time span to a subscription again, in the background. [`Client::bulk_replay`] returns the
     /// progress.
     ///
     /// # Errors
-    /// `not_found`, `not_allowed` if the subscription is disabled or paused, and any other [`Error`].
+    /// `not_found`, `not_allowed` if the subscription is disabled or paused, and any other [`Error`](crate::Error).
     pub async fn replay(&self, id: SubscriptionId, selection: &ReplaySelection) -> Result<Replay> {
         self.call(&operations::REPLAY_WEBHOOK, Some(id.uuid()), selection).await
     }

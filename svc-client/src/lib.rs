@@ -93,6 +93,7 @@ pub mod platform;
 pub mod prelude;
 pub mod records;
 mod retry;
+mod signer;
 mod sync;
 mod tokens;
 mod transport;

@@ -1,5 +1,7 @@
 //! Lists: pages, and all records of all pages.
 
+use std::collections::HashSet;
+
 use futures_util::stream::{self, Stream, TryStreamExt as _};
 use svc_core::input::ToBody;
 use svc_core::pages::{Limit, ListParams, MAX_LIMIT, Page, Since};
@@ -9,7 +11,7 @@ use uuid::Uuid;
 
 use crate::client::Client;
 use crate::collection::Collection;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, UnexpectedResponse};
 use crate::records::Record;
 
 /// A list of records, with its filters. [`page`](Self::page) reads one page, and [`all`](Self::all) everything.
@@ -75,14 +77,13 @@ impl<R: Record, C> List<R, C> {
 
     /// Reads page after page, each when it is asked for.
     ///
-    /// The stream ends after the first error. A record that exists during the whole walk is on exactly one page.
+    /// The stream ends after the first error. A record that exists during the whole walk is on exactly one page. A cursor that
+    /// comes again is an [`Error::UnexpectedResponse`], since the stream would have no end.
     pub fn pages(self) -> impl Stream<Item = Result<Page<R>>> + Send {
         let list = Self { limit: self.limit.or(R::PAGE_LIMIT), ..self };
-        stream::try_unfold(Some(list), async |list| {
-            let Some(list) = list else { return Ok(None) };
-            let page = list.page().await?;
-            let next = page.next_cursor.map(|cursor| list.cursor(cursor));
-            Ok(Some((page, next)))
+        walk(move |cursor| {
+            let list = list.clone();
+            async move { cursor.map_or(list.clone(), |cursor| list.cursor(cursor)).page().await }
         })
     }
 
@@ -93,6 +94,42 @@ impl<R: Record, C> List<R, C> {
         let records = |page: Page<R>| stream::iter(page.data.into_iter().map(Ok));
         self.pages().map_ok(records).try_flatten()
     }
+}
+
+impl<R: Record, C> Clone for List<R, C> {
+    fn clone(&self) -> Self {
+        let Self { collection, params, limit, filter } = self;
+        Self { collection: collection.clone(), params: params.clone(), limit: *limit, filter: filter.clone() }
+    }
+}
+
+/// Reads page after page with `read`, which takes the cursor of a page; the first has none.
+pub(crate) fn walk<T: Send, F>(read: impl Fn(Option<Uuid>) -> F + Send) -> impl Stream<Item = Result<Page<T>>> + Send
+where
+    F: Future<Output = Result<Page<T>>> + Send,
+{
+    stream::try_unfold(Some((read, HashSet::new(), Ok(None))), async |state| {
+        let Some((read, mut seen, cursor)) = state else { return Ok(None) };
+        let page = read(cursor?).await?;
+        let next = page.next_cursor.map(|cursor| {
+            let next = if seen.insert(cursor) { Ok(Some(cursor)) } else { Err(repeated(cursor)) };
+            (read, seen, next)
+        });
+        Ok(Some((page, next)))
+    })
+}
+
+fn repeated(cursor: Uuid) -> Error {
+    let reason = format!("its next_cursor {cursor} was that of an earlier page");
+    let (start, retry_after, request_id) = (String::new(), None, None);
+    Error::UnexpectedResponse(Box::new(UnexpectedResponse {
+        status: 200,
+        reason,
+        start,
+        retry_after,
+        request_id,
+        attempts: 1,
+    }))
 }
 
 impl<R: Record + Resource, C> List<R, C> {

@@ -19,7 +19,8 @@ use crate::error::Error;
 /// failed together do not come back together. A `Retry-After` of the service is waited for in full, and that time is added
 /// to it.
 ///
-/// When the next wait would end after `total`, the call fails at once with the last error.
+/// When the next wait would end after `total`, the call fails at once with the last error. An attempt that still runs then is
+/// ended, and the call fails with [`TimedOut`](crate::TransportErrorKind::TimedOut).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RetryPolicy {

@@ -6,20 +6,20 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::future::BoxFuture;
-use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, DATE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use svc_core::accounts::signing::SignedRequest;
 use svc_core::env::Env;
 use svc_core::values::Secret;
 use tokio::time::Instant;
 use tracing::Instrument as _;
-use url::{Position, Url};
+use url::Url;
 use uuid::Uuid;
 
-use crate::error::{ApiError, Error, FieldError, Result, TransportError, UnexpectedResponse};
+use crate::error::{ApiError, Error, FieldError, Result, TransportError, TransportErrorKind, UnexpectedResponse};
 use crate::retry::{RetryPolicy, retry_after};
+use crate::signer::Signer;
 use crate::tokens::{NewTokens, TokenSource};
 
 /// The most bytes that are read of a response. A page of 200 records, each as large as it can be, has fewer.
@@ -56,7 +56,10 @@ pub(crate) struct Transport {
     pub(crate) credential: Credential,
     /// The URL of the endpoint for tokens.
     pub(crate) token_url: Url,
-    pub(crate) signing_secret: Option<Secret>,
+    /// Signs what changes something, if the key signs.
+    pub(crate) signer: Option<Signer>,
+    /// The longest time for one attempt.
+    pub(crate) timeout: Duration,
     pub(crate) retry: RetryPolicy,
     pub(crate) env: Env,
     pub(crate) sleep: Sleep,
@@ -179,9 +182,10 @@ impl Transport {
 
     async fn try_until_done(&self, request: Request) -> Result<Response> {
         let begun = Instant::now();
-        let (mut attempt, mut waited, mut may_be_done) = (1, Duration::ZERO, false);
+        let (mut attempt, mut waited, mut may_be_done, mut is_corrected) = (1, Duration::ZERO, false, false);
         loop {
-            let result = self.attempt(&request).await;
+            let left = self.retry.total.saturating_sub(begun.elapsed().max(waited));
+            let result = self.attempt(&request, self.timeout.min(left)).await;
             let span = tracing::Span::current();
             span.record("attempts", attempt);
             let error = match result {
@@ -197,8 +201,17 @@ impl Transport {
                 return Ok(Response { status: StatusCode::NO_CONTENT, headers: HeaderMap::new(), body: Bytes::new() });
             }
             may_be_done |= error.outcome_is_unknown();
+            if !is_corrected && self.signer.as_ref().is_some_and(|signer| signer.corrects(&error, &self.env)) {
+                tracing::debug!(%error, "the clock was wrong; the request is signed by that of the service");
+                is_corrected = true;
+                attempt += 1;
+                continue;
+            }
             let spent = begun.elapsed().max(waited);
-            let Some(wait) = self.retry.wait_after(attempt, &error, spent, &self.env) else {
+            let was_cut = left < self.timeout
+                && matches!(&error, Error::Transport(error) if error.kind == TransportErrorKind::TimedOut);
+            let wait = self.retry.wait_after(attempt, &error, spent, &self.env).filter(|_| !was_cut);
+            let Some(wait) = wait else {
                 let error = error.after_attempts(attempt);
                 span.record("status", error.status());
                 span.record("request_id", error.request_id());
@@ -213,8 +226,8 @@ impl Transport {
     }
 
     /// Sends the request once, and fails unless it succeeds.
-    async fn attempt(&self, request: &Request) -> Result<Response> {
-        let response = self.exchange(request).await?;
+    async fn attempt(&self, request: &Request, timeout: Duration) -> Result<Response> {
+        let response = self.exchange(request, timeout).await?;
         if has_succeeded(response.status) {
             return Ok(response);
         }
@@ -224,17 +237,21 @@ impl Transport {
     /// Sends a request with the key once, and returns the response, whatever its status.
     pub(crate) async fn send_once(&self, request: Request) -> Result<Response> {
         match &self.credential {
-            Credential::Key(key) => self.exchange(&request.header(AUTHORIZATION, bearer(key.reveal())?)).await,
-            Credential::Tokens(_) => self.exchange(&request).await,
+            Credential::Key(key) => {
+                self.exchange(&request.header(AUTHORIZATION, bearer(key.reveal())?), self.timeout).await
+            }
+            Credential::Tokens(_) => self.exchange(&request, self.timeout).await,
         }
     }
 
     /// Sends the request once, with a signature of its own, and returns the response, whatever its status.
-    async fn exchange(&self, request: &Request) -> Result<Response> {
+    async fn exchange(&self, request: &Request, timeout: Duration) -> Result<Response> {
         let Request { method, url, headers, body } = request.clone();
         let mut sent = reqwest::Request::new(method, url);
         *sent.headers_mut() = headers;
-        for (name, value) in self.sign(request).into_iter().flatten() {
+        *sent.timeout_mut() = Some(timeout);
+        let signature = self.signer.as_ref().and_then(|signer| signer.sign(request, &self.env));
+        for (name, value) in signature.into_iter().flatten() {
             let value = HeaderValue::from_str(&value).map_err(|error| Error::InvalidArgument(error.to_string()))?;
             sent.headers_mut().insert(name, value);
         }
@@ -248,24 +265,6 @@ impl Transport {
                 Err(unexpected(status, &headers, &start, reason, &self.env))
             }
         }
-    }
-
-    /// Returns the headers with the timestamp and the signature of a request that changes something, if the key signs.
-    fn sign(&self, request: &Request) -> Option<[(&'static str, String); 2]> {
-        let secret = self.signing_secret.as_ref()?;
-        if request.method == Method::GET {
-            return None;
-        }
-        let now = self.env.now().as_micros();
-        let timestamp = format!("{}.{:06}", now.div_euclid(1_000_000), now.rem_euclid(1_000_000));
-        let signature = SignedRequest {
-            timestamp: &timestamp,
-            method: request.method.as_str(),
-            path_and_query: &request.url[Position::BeforePath..Position::AfterQuery],
-            body: request.body.as_deref().unwrap_or_default(),
-        }
-        .sign(secret);
-        Some([("x-svc-timestamp", timestamp), ("x-svc-signature", signature)])
     }
 
     pub(crate) fn failure(&self, status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Error {
@@ -290,6 +289,7 @@ impl Transport {
                     .or_else(|| retry_after(headers, &self.env)),
                 request_id: request_id(headers).map(str::to_owned),
                 attempts: 1,
+                date: headers.get(DATE).cloned(),
             })),
             Err(error) => unexpected(status, headers, body, format!("it is no error of the API: {error}"), &self.env),
         }
@@ -340,7 +340,7 @@ impl fmt::Debug for Transport {
     /// Shows no credentials.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Transport")
-            .field("signs", &self.signing_secret.is_some())
+            .field("signs", &self.signer.is_some())
             .field("retry", &self.retry)
             .finish_non_exhaustive()
     }

@@ -184,7 +184,8 @@
 //!
 //! - `ed25519` adds `Verifier::from_public_key` and `Verifier::with_public_key`, which verify Ed25519 signatures.
 //! - `http` adds `Verifier::verify_headers`, which takes a `HeaderMap` of the crate `http`, as axum and hyper have it.
-//! - `serde` adds `Event` and `Verifier::verify_event`, which verifies a delivery and deserializes its body.
+//! - `serde` adds `Event` and `Verifier::verify_event`, which verifies a delivery and deserializes its body. With `http` as well,
+//!   `Verifier::verify_event_headers` takes the headers of the request.
 //!
 //! Everything else works without them, including the limit of the age: a small scanner finds `delivered_at` in the body
 //! after the signature was verified.

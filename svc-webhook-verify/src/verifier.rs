@@ -295,7 +295,7 @@ impl Verifier {
         now: SystemTime,
     ) -> Result<Event<T>, VerifyError> {
         self.verify_at(signature_header, body, now)?;
-        serde_json::from_slice(body).map_err(|error| VerifyError::MalformedBody { reason: error.to_string() })
+        parse_event(body)
     }
 
     /// Verifies the headers of [Standard Webhooks], and the age by the system clock.
@@ -436,6 +436,44 @@ impl Verifier {
         }
     }
 
+    /// Verifies like [`verify_headers`](Self::verify_headers), then deserializes the body into an [`Event`].
+    ///
+    /// # Errors
+    ///
+    /// The same as [`verify_headers_at`](Self::verify_headers_at), and [`VerifyError::MalformedBody`] if the body cannot be
+    /// deserialized.
+    ///
+    /// # Panics
+    ///
+    /// As [`verify_headers`](Self::verify_headers).
+    #[cfg(all(feature = "http", feature = "serde"))]
+    #[cfg_attr(docsrs, doc(cfg(all(feature = "http", feature = "serde"))))]
+    pub fn verify_event_headers<'a, T: serde::Deserialize<'a>>(
+        &self,
+        headers: &http::HeaderMap,
+        body: &'a [u8],
+    ) -> Result<Event<T>, VerifyError> {
+        self.verify_event_headers_at(headers, body, system_time())
+    }
+
+    /// Verifies like [`verify_headers_at`](Self::verify_headers_at), then deserializes the body into an [`Event`].
+    ///
+    /// # Errors
+    ///
+    /// The same as [`verify_headers_at`](Self::verify_headers_at), and [`VerifyError::MalformedBody`] if the body cannot be
+    /// deserialized.
+    #[cfg(all(feature = "http", feature = "serde"))]
+    #[cfg_attr(docsrs, doc(cfg(all(feature = "http", feature = "serde"))))]
+    pub fn verify_event_headers_at<'a, T: serde::Deserialize<'a>>(
+        &self,
+        headers: &http::HeaderMap,
+        body: &'a [u8],
+        now: SystemTime,
+    ) -> Result<Event<T>, VerifyError> {
+        self.verify_headers_at(headers, body, now)?;
+        parse_event(body)
+    }
+
     #[cfg(not(feature = "ed25519"))]
     fn check_signatures(&self, headers: StandardHeaders<'_>, body: &[u8]) -> Result<(), VerifyError> {
         self.check_macs(headers, body)
@@ -495,6 +533,11 @@ impl fmt::Debug for Verifier {
         fields.field("public_keys", &self.public_keys.len());
         fields.field("max_age", &self.max_age).field("future_tolerance", &self.future_tolerance).finish_non_exhaustive()
     }
+}
+
+#[cfg(feature = "serde")]
+fn parse_event<'a, T: serde::Deserialize<'a>>(body: &'a [u8]) -> Result<Event<T>, VerifyError> {
+    serde_json::from_slice(body).map_err(|error| VerifyError::MalformedBody { reason: error.to_string() })
 }
 
 /// The keys that the two signature schemes derive from one secret.

@@ -2,9 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail by a panic, in its helpers as well")]
 
+mod cases;
 mod examples;
+mod hostile;
 mod live;
 mod platform;
+mod steps;
 mod sync;
 mod tokens;
 

@@ -131,7 +131,7 @@ impl LiveServer {
         Self::of(database, Surfaces::default(), settings, set).await
     }
 
-    async fn of(
+    pub(crate) async fn of(
         database: &Database,
         surfaces: Surfaces,
         settings: Settings,

@@ -16,15 +16,16 @@ use svc_core::webhooks::subscriptions::{
 
 use super::Platform;
 use crate::collection::Collection;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::etag::Versioned;
+use crate::list::walk;
 
 impl Collection<Event, Platform> {
     /// Writes an event of a record that the service does not store: of a stay or a cohort, or of a registered kind. All
     /// webhook subscriptions to its kind receive it.
     ///
     /// # Errors
-    /// `validation_failed` for another kind or data that it does not allow, and any other [`Error`].
+    /// `validation_failed` for another kind or data that it does not allow, and any other [`Error`](crate::Error).
     pub async fn emit(&self, kind: EventKind, data: AnyObject) -> Result<EmittedEvent> {
         self.call(&operations::EMIT_EVENT, None, &EventCreate { kind: EmittableKind(kind), data }).await
     }
@@ -43,22 +44,20 @@ impl Collection<Delivery, Platform> {
     ///
     /// # Errors
     /// `not_found`, `not_allowed` if its webhook subscription is disabled, paused or deleted, and any other
-    /// [`Error`].
+    /// [`Error`](crate::Error).
     pub async fn replay(&self, id: DeliveryId) -> Result<Delivery> {
         self.call(&operations::REPLAY_DELIVERY, Some(id.uuid()), &()).await
     }
 
     /// Reads the attempts at a delivery, the newest first. The stream ends after the first error.
     pub fn attempts(&self, id: DeliveryId) -> impl Stream<Item = Result<AttemptLog>> + Send + use<> {
-        let first = DeliveryAttemptListParams::default();
-        let pages = stream::try_unfold(Some((self.clone(), first)), move |next| async move {
-            let Some((deliveries, params)) = next else { return Ok::<_, Error>(None) };
-            let page = deliveries.call(&operations::LIST_DELIVERY_ATTEMPTS, Some(id.uuid()), &params).await?;
-            let next =
-                page.next_cursor.map(|cursor| (deliveries, DeliveryAttemptListParams { cursor: Some(cursor.into()) }));
-            Ok(Some((stream::iter(page.data.into_iter().map(Ok)), next)))
+        let deliveries = self.clone();
+        let pages = walk(move |cursor| {
+            let deliveries = deliveries.clone();
+            let params = DeliveryAttemptListParams { cursor: cursor.map(Into::into) };
+            async move { deliveries.call(&operations::LIST_DELIVERY_ATTEMPTS, Some(id.uuid()), &params).await }
         });
-        pages.try_flatten()
+        pages.map_ok(|page| stream::iter(page.data.into_iter().map(Ok))).try_flatten()
     }
 }
 
@@ -68,7 +67,7 @@ impl<C> Collection<WebhookSubscription, C> {
     /// response contains the new secret, which no other response does.
     ///
     /// # Errors
-    /// `not_found`, and any other [`Error`].
+    /// `not_found`, and any other [`Error`](crate::Error).
     pub async fn rotate_secret(
         &self,
         id: SubscriptionId,
@@ -83,7 +82,7 @@ impl<C> Collection<WebhookSubscription, C> {
     ///
     /// # Errors
     /// `not_found`, `not_allowed` if the subscription is disabled or paused or is not for the kind, and any other
-    /// [`Error`].
+    /// [`Error`](crate::Error).
     pub async fn test(&self, id: SubscriptionId, kind: Option<EventKind>) -> Result<Delivery> {
         self.call(&operations::TEST_WEBHOOK, Some(id.uuid()), &WebhookTest { kind }).await
     }
@@ -93,7 +92,7 @@ impl Collection<WebhookSubscription, Platform> {
     /// Ends the overlap of a rotation at once: from the next attempt on, the new secret alone signs.
     ///
     /// # Errors
-    /// `not_found`, and any other [`Error`].
+    /// `not_found`, and any other [`Error`](crate::Error).
     pub async fn finish_rotation(&self, id: SubscriptionId) -> Result<Versioned<WebhookSubscription>> {
         self.call_versioned(&operations::FINISH_WEBHOOK_ROTATION, Some(id.uuid()), &()).await
     }
@@ -123,7 +122,7 @@ impl Collection<WebhookSubscription, Platform> {
     /// Keeps a temporary subscription: the service deletes it this long after the request.
     ///
     /// # Errors
-    /// `not_found`, and any other [`Error`].
+    /// `not_found`, and any other [`Error`](crate::Error).
     pub async fn keep(&self, id: SubscriptionId, expires_in: Duration) -> Result<Versioned<WebhookSubscription>> {
         let lifetime = WebhookLifetime { expires_in: expires_in.into() };
         self.call_versioned(&operations::KEEP_WEBHOOK, Some(id.uuid()), &lifetime).await
@@ -154,22 +153,20 @@ impl Collection<WebhookSubscription, Platform> {
         id: SubscriptionId,
         since: Timestamp,
     ) -> impl Stream<Item = Result<AttemptSummary>> + Send + use<> {
-        let first = AttemptListParams { since: Some(Since(since)), cursor: None };
-        let pages = stream::try_unfold(Some((self.clone(), first)), move |next| async move {
-            let Some((webhooks, params)) = next else { return Ok::<_, Error>(None) };
-            let page = webhooks.call(&operations::LIST_WEBHOOK_ATTEMPTS, Some(id.uuid()), &params).await?;
-            let next =
-                page.next_cursor.map(|cursor| (webhooks, AttemptListParams { cursor: Some(cursor.into()), ..params }));
-            Ok(Some((stream::iter(page.data.into_iter().map(Ok)), next)))
+        let webhooks = self.clone();
+        let pages = walk(move |cursor| {
+            let webhooks = webhooks.clone();
+            let params = AttemptListParams { since: Some(Since(since)), cursor: cursor.map(Into::into) };
+            async move { webhooks.call(&operations::LIST_WEBHOOK_ATTEMPTS, Some(id.uuid()), &params).await }
         });
-        pages.try_flatten()
+        pages.map_ok(|page| stream::iter(page.data.into_iter().map(Ok))).try_flatten()
     }
 
     /// Returns the attempts of the last 24 hours at this endpoint by hour, and how many of its deliveries are pending and
     /// held.
     ///
     /// # Errors
-    /// `not_found`, and any other [`Error`].
+    /// `not_found`, and any other [`Error`](crate::Error).
     pub async fn statistics(&self, id: SubscriptionId) -> Result<Statistics> {
         self.call(&operations::GET_WEBHOOK_STATISTICS, Some(id.uuid()), &()).await
     }

@@ -32,7 +32,7 @@ async fn what_changes_something_is_signed_and_each_attempt_anew() {
 
     let requests = requests(&server).await;
     let stamps: Vec<_> = requests.iter().map(|request| header(request, "x-svc-timestamp").unwrap()).collect();
-    assert_eq!(stamps, ["1773500966.535897", "1773500968.035897", "1773500968.035897", "1773500968.035897"]);
+    assert_eq!(stamps, ["1773500966.535897", "1773500968.035897", "1773500968.035898", "1773500968.035899"]);
     for request in &requests {
         let signed = SignedRequest {
             timestamp: header(request, "x-svc-timestamp").unwrap(),

@@ -1,0 +1,196 @@
+import { InvalidArgumentError } from "./errors.js";
+import { isObject } from "./json.js";
+import { json, unexpected } from "./transport.js";
+import type { CallOptions, CallParts, CreateOptions, Query, RawResponse, Transport } from "./transport.js";
+
+/** A record with its version, from the header `ETag`. The version is not a part of the record as JSON. */
+export type Versioned<R> = R & { readonly etag: string };
+
+/** A record whose version is known: what {@link Readable.get} and its like return, or an id and an etag that you stored. */
+export type KnownVersion = { readonly id: string; readonly etag: string };
+
+/** A page of a list. */
+export interface Page<R> {
+  /** The records. */
+  data: R[];
+  /** The `cursor` of the next page, and null when there is none. */
+  next_cursor: string | null;
+}
+
+/** How far a copy of a collection goes: a small JSON object, which belongs to one account and one collection. */
+export interface SyncPosition {
+  /** The `updated_at` of the last record in the copy; of events, the `created_at` of the last one. */
+  readonly updated_at: string;
+}
+
+/** Records to store in a copy, and how far it goes then. */
+export interface SyncPage<R> {
+  /** What changed, the oldest change first. Each replaces the record of the copy with the same `id`. */
+  records: R[];
+  /** How far the copy goes once these records are stored. Store both in one transaction. */
+  position: SyncPosition;
+}
+
+/** A collection whose records can be read. `F` are the filters of its list. */
+export interface Readable<R, F> {
+  /** Returns the record with this id, or throws `not_found`. */
+  get(id: string, options?: CallOptions): Promise<Versioned<R>>;
+  /** Returns the record if it has another version than this one, else null, which costs nothing of the rate limit. */
+  getIfChanged(known: KnownVersion, options?: CallOptions): Promise<Versioned<R> | null>;
+  /** Returns the list of the records: `for await` reads all of them, page after page. The newest come first. */
+  list(filter?: F, options?: CallOptions): List<R>;
+}
+
+/** A collection in which records can be created. `C` is what the response has, which may be more than later ones have. */
+export interface Creatable<C, I> {
+  /** Creates a record. However often the client has to send the request, the record is created once. */
+  create(input: I, options?: CreateOptions): Promise<Versioned<C>>;
+}
+
+/** A collection whose records can be changed. */
+export interface Updatable<R, I> {
+  /**
+   * Changes the record with this id. Given a record, it is changed only if nobody else has changed it since, else the call
+   * throws `precondition_failed`; with more than one of `attempts`, the version may be that of this change: read the record.
+   */
+  update(target: string | KnownVersion, change: I, options?: CallOptions): Promise<Versioned<R>>;
+}
+
+/** A collection whose records can be deleted. */
+export interface Deletable {
+  /** Deletes the record with this id. Given a record, it is deleted only if nobody else has changed it since. */
+  delete(target: string | KnownVersion, options?: CallOptions): Promise<void>;
+}
+
+/** A collection whose copies can be kept exact. */
+export interface Syncable<R> {
+  /**
+   * Reads what changed since a position, page by page: everything, if it is null. Store each page before you ask for the
+   * next one. A program that stops in between goes on from the position that it stored and misses nothing. A deleted contact
+   * comes with `deleted_at`. The first record after a stored position is the last one before it.
+   */
+  sync(position: SyncPosition | null, options?: CallOptions): AsyncGenerator<SyncPage<R>, void, undefined>;
+}
+
+/** A list of records. Nothing is read before it is asked for. */
+export class List<R> implements AsyncIterable<R> {
+  #transport: Transport;
+  #path: string;
+  #query: Query;
+  #options: CallOptions;
+
+  /** @internal */
+  constructor(transport: Transport, path: string, query: Query, options: CallOptions = {}) {
+    [this.#transport, this.#path, this.#query, this.#options] = [transport, path, query, options];
+  }
+
+  /** Reads one page: the first, or that of the `cursor` in the filter. It has 50 records unless the filter has a `limit`. */
+  async page(): Promise<Page<R>> {
+    return json(await this.#read(this.#query), isPage);
+  }
+
+  /** Reads page after page, with 200 records unless the filter has a `limit`. */
+  async *pages(): AsyncGenerator<Page<R>, void, undefined> {
+    const seen = new Set<string>();
+    for (let query: Query = { limit: 200, ...this.#query }; ; ) {
+      const response = await this.#read(query);
+      const page = json<Page<R>>(response, isPage);
+      yield page;
+      const cursor = page.next_cursor;
+      if (cursor === null) return;
+      if (seen.has(cursor)) throw unexpected(response, "its next_cursor was that of an earlier page");
+      seen.add(cursor);
+      query = { ...query, cursor };
+    }
+  }
+
+  /** Reads all records, page after page. */
+  async *[Symbol.asyncIterator](): AsyncGenerator<R, void, undefined> {
+    for await (const page of this.pages()) yield* page.data;
+  }
+
+  async #read(query: Query): Promise<RawResponse> {
+    const { limit } = query;
+    if (limit !== undefined && !(Number.isInteger(limit) && Number(limit) >= 1 && Number(limit) <= 200)) {
+      throw new InvalidArgumentError(`the limit must be from 1 to 200, not ${limit}`);
+    }
+    return this.#transport.call("GET", this.#path, { query, options: this.#options });
+  }
+}
+
+/** The operations of all collections. What an API does not have is left out by the types of the client. */
+export class Collection implements Readable<object, Query>, Creatable<object, object>, Updatable<object, object>, Deletable {
+  #transport: Transport;
+  #name: string;
+
+  constructor(transport: Transport, name: string) {
+    [this.#transport, this.#name] = [transport, name];
+  }
+
+  async get(id: string, options?: CallOptions): Promise<Versioned<object>> {
+    return versioned(await this.#transport.call("GET", this.#one(id), { options }));
+  }
+
+  async getIfChanged({ id, etag }: KnownVersion, options?: CallOptions): Promise<Versioned<object> | null> {
+    const response = await this.#transport.call("GET", this.#one(id), { options, headers: { "if-none-match": etag } });
+    return response.status === 304 ? null : versioned(response);
+  }
+
+  async create(input: object, options?: CreateOptions): Promise<Versioned<object>> {
+    return versioned(await this.#transport.call("POST", this.#name, { input, options }));
+  }
+
+  async update(target: string | KnownVersion, input: object, options?: CallOptions): Promise<Versioned<object>> {
+    return versioned(await this.#change("PATCH", target, { input, options }));
+  }
+
+  async delete(target: string | KnownVersion, options?: CallOptions): Promise<void> {
+    await this.#change("DELETE", target, { options });
+  }
+
+  list<R = object>(filter: Query = {}, options?: CallOptions): List<R> {
+    return new List(this.#transport, this.#name, filter, options);
+  }
+
+  async *sync(position: SyncPosition | null, options?: CallOptions): AsyncGenerator<SyncPage<object>, void, undefined> {
+    const since = { updated_since: position?.updated_at ?? "1970-01-01T00:00:00.000000Z" };
+    const deletions = this.#name === "contacts" ? { include_deleted: true } : {};
+    for await (const { data } of this.list<SyncPosition>({ ...since, ...deletions }, options).pages()) {
+      const last = data.at(-1);
+      if (last) yield { records: data, position: { updated_at: last.updated_at } };
+    }
+  }
+
+  async #change(method: "PATCH" | "DELETE", target: string | KnownVersion, rest: CallParts): Promise<RawResponse> {
+    if (typeof target === "string") return this.#transport.call(method, this.#one(target), rest);
+    const { id, etag } = target;
+    if (!etag) throw new InvalidArgumentError("the record has no etag, as it is from a list; pass its id, or read it with get");
+    return this.#transport.call(method, this.#one(id), { ...rest, headers: { "if-match": etag } });
+  }
+
+  #one(id: string): string {
+    return `${this.#name}/${uuid(id)}`;
+  }
+}
+
+/** Returns an id, unless it is none: a path has no other text. */
+export function uuid(id: string): string {
+  if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id)) return id;
+  throw new InvalidArgumentError(`${JSON.stringify(id)} is no id; ids are UUIDs`);
+}
+
+/** Returns what a response has in `data`. */
+export function data<T>(response: RawResponse): T {
+  return json<{ data: T }>(response, (value) => isObject(value) && isObject(value["data"])).data;
+}
+
+function versioned(response: RawResponse): Versioned<object> {
+  const etag = response.headers.get("etag");
+  const record = data<Versioned<object>>(response);
+  if (!etag) throw unexpected(response, "it has no ETag");
+  return Object.defineProperty(record, "etag", { value: etag });
+}
+
+function isPage(value: unknown): boolean {
+  return isObject(value) && Array.isArray(value["data"]) && (value["next_cursor"] === null || typeof value["next_cursor"] === "string");
+}

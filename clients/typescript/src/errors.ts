@@ -1,0 +1,117 @@
+import type { components } from "./generated/schema.js";
+
+/** What failed, for programs. Codes do not change, and newer services may have further ones. */
+export type ErrorCode = components["schemas"]["Error"]["code"] | "rate_limited" | "invalid_token" | "invalid_grant";
+
+/** One failing field of a request. */
+export interface FieldError {
+  /** The field of the body as a dotted path, or the name of a query parameter or header. */
+  readonly field: string;
+  /** What is wrong with it, for programs, such as `required` or `too_long`. */
+  readonly code: string;
+  /** What is wrong with it, as a sentence without a full stop. */
+  readonly message: string;
+}
+
+/** What a code promises beside itself. */
+interface Details {
+  email_taken: { readonly existingId: string };
+  rate_limited: { readonly retryAfterMs: number };
+  validation_failed: { readonly field: string };
+}
+
+/** The base of all errors of this package but cancellation, which throws the reason of the signal, as `fetch` does. */
+export abstract class SvcError extends Error {
+  /** The kind of error, for a `switch`. */
+  abstract readonly kind: "api" | "transport" | "unexpected_response" | "invalid_argument" | "tokens_not_stored" | "verify";
+  /** How many attempts the client made. */
+  attempts = 0;
+  /** The HTTP status of the response, if one arrived. */
+  readonly status?: number;
+  /** When the service accepts the next request, in milliseconds from the response, if the response says so. */
+  readonly retryAfterMs?: number;
+
+  /** Whether the same request may succeed later: the service is busy or not reached. */
+  get isTransient(): boolean {
+    return this.status === undefined ? this.kind === "transport" : [429, 502, 503, 504].includes(this.status);
+  }
+}
+
+/** A failure that the service reports: it refused the request, or failed, and said why. */
+export class ApiError extends SvcError {
+  readonly kind = "api";
+  override name = "ApiError";
+  declare readonly status: number;
+  /** What failed, for programs, such as `email_taken`. {@link is} narrows the fields that come with it. */
+  declare readonly code: ErrorCode | (string & {});
+  /** The first failing field, if a field failed. */
+  declare readonly field?: string;
+  /** Every failing field, 100 at most. */
+  declare readonly errors: readonly FieldError[];
+  /** The id of the contact that has the email address, with the code `email_taken`. */
+  declare readonly existingId?: string;
+  /** The id by which the operator of the service finds the request in the log. */
+  declare readonly requestId?: string;
+  /** The time of the service. @internal */
+  declare readonly date?: string;
+
+  /** @internal */
+  constructor(message: string, fields: Pick<ApiError, "status" | "code" | "errors"> & Partial<ApiError>) {
+    super(message);
+    Object.assign(this, fields);
+  }
+
+  /** Returns whether the failure has this code, and so the fields that come with it. */
+  is<C extends ErrorCode>(code: C): this is ApiError & { readonly code: C } & (C extends keyof Details ? Details[C] : unknown) {
+    return this.code === code;
+  }
+
+  override get isTransient(): boolean {
+    return super.isTransient || this.code === "idempotency_in_progress";
+  }
+}
+
+/** No response arrived. Unless it was not connected, the service may have done what was asked. */
+export class TransportError extends SvcError {
+  readonly kind = "transport";
+  override name = "TransportError";
+
+  /** @internal */
+  constructor(
+    /** What happened. Browsers do not say whether there was a connection: there it is always `connection_lost`. */
+    readonly reason: "not_connected" | "timed_out" | "connection_lost",
+    options: ErrorOptions,
+  ) {
+    const texts = { not_connected: "no connection to the service", timed_out: "the service did not respond in time" };
+    super(reason === "connection_lost" ? "the connection ended before the response did" : texts[reason], options);
+  }
+}
+
+/** A response that is not one of the API: an error page of a proxy, JSON of another form, or too much of it. */
+export class UnexpectedResponseError extends SvcError {
+  readonly kind = "unexpected_response";
+  override name = "UnexpectedResponseError";
+  declare readonly status: number;
+  /** The first characters of the body, 200 at most. */
+  declare readonly start: string;
+  /** The id by which the operator of the service finds the request in the log, if the response has one. */
+  declare readonly requestId?: string;
+
+  /** @internal */
+  constructor(reason: string, fields: Pick<UnexpectedResponseError, "status" | "start"> & Partial<UnexpectedResponseError>) {
+    super(`the response with status ${fields.status} is not one of the API: ${reason}; it begins with ${JSON.stringify(fields.start)}`);
+    Object.assign(this, fields);
+  }
+}
+
+/** The request cannot be sent, as an argument is not valid. */
+export class InvalidArgumentError extends SvcError {
+  readonly kind = "invalid_argument";
+  override name = "InvalidArgumentError";
+}
+
+/** The service gave an app new tokens, and `store` failed. They are not used; the next call gets them again. */
+export class TokensNotStoredError extends SvcError {
+  readonly kind = "tokens_not_stored";
+  override name = "TokensNotStoredError";
+}

@@ -1,0 +1,12 @@
+/**
+ * A client of the SVC API. {@link Client} is where to begin; webhooks and extensions are entries of their own.
+ *
+ * @module
+ */
+export { Client } from "./client.js";
+export type { Filter, Schemas } from "./client.js";
+export { List } from "./collection.js";
+export type { Creatable, Deletable, KnownVersion, Page, Readable, Syncable, SyncPage, SyncPosition, Updatable, Versioned } from "./collection.js";
+export { ApiError, InvalidArgumentError, SvcError, TokensNotStoredError, TransportError, UnexpectedResponseError } from "./errors.js";
+export type { ErrorCode, FieldError } from "./errors.js";
+export type { AppCredentials, CallOptions, CallParts, ClientOptions, CreateOptions, Method, Query, RawResponse, RetryPolicy, Tokens } from "./transport.js";
