@@ -1,7 +1,7 @@
 //! `svc audit`.
 
 use clap::Subcommand;
-use svc_core::accounts::audit::object_word;
+use svc_core::accounts::audit::summary;
 use svc_core::platform::LogFilter;
 use svc_core::platform::operations::LIST_AUDIT_LOG;
 
@@ -51,7 +51,7 @@ pub(crate) async fn run(session: &Session, command: AuditCommand) -> Result<Outc
     let (mut entries, _) = service.newest(&LIST_AUDIT_LOG, account, &filter, limit.saturating_add(1)).await?;
     let more = cut(&mut entries, limit);
     let table = Table::new(["AT", "ACTION", "OBJECT", "ACTOR"], &entries, |entry| {
-        let action = format!("{} {}", entry.action, object_word(&entry.object_kind));
+        let action = summary(&entry.object_kind, &entry.action);
         [full(entry.at), action, entry.object_id.to_string(), plain(&entry.actor)]
     });
     let note = more.then(|| "There are more entries; raise --limit to see them.".to_owned());

@@ -7,6 +7,8 @@
 //! Both name the [actor](crate::accounts::actor) of the transaction. Entries hold the object before and after the change as
 //! JSON, without secrets.
 
+mod action;
+
 use std::cmp::Reverse;
 use std::ops::Range;
 
@@ -14,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::to_raw_value;
 use uuid::Uuid;
 
+pub use self::action::{AuditAction, summary};
 use crate::error::{Error, StoreError};
 use crate::input::Record;
 use crate::store::{self, EventFilter, EventWithActor, Tx};
@@ -106,7 +109,7 @@ pub(crate) struct Object {
 pub(crate) async fn record<T: Serialize + Sync>(
     tx: &mut dyn Tx,
     tenant: TenantId,
-    action: &'static str,
+    action: AuditAction,
     object: Object,
     before: Option<&T>,
     after: Option<&T>,
@@ -117,7 +120,7 @@ pub(crate) async fn record<T: Serialize + Sync>(
         tenant_id: tenant,
         at,
         actor: tx.actor().to_string(),
-        action: action.to_owned(),
+        action: action.as_str().to_owned(),
         object_kind: object.kind.to_owned(),
         object_id: object.id,
         before: before.map(json).transpose()?,
