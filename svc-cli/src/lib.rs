@@ -21,7 +21,8 @@
 //! - `times` formats times and durations for people.
 //! - [`presets`] lists the columns of files that other programs export.
 //! - `document` holds JSON from elsewhere and preserves its numbers exactly.
-//! - [`help`] renders the help of commands. `usage` words errors of the command line itself, and `kinds` checks event kinds, which are also in a file.
+//! - [`help`] renders the help of commands. `usage` words errors of the command line itself, `suggestions` says what was meant,
+//!   and `kinds` checks event kinds, which are also in a file.
 //! - `exit` defines the exit codes and maps errors to them.
 
 mod backend;
@@ -42,6 +43,7 @@ mod record;
 mod server;
 mod service;
 mod session;
+mod suggestions;
 mod table;
 mod times;
 mod usage;
@@ -84,6 +86,7 @@ pub async fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let cli = match parse(args.clone()) {
         Ok(cli) => cli,
         Err(error) => {
+            let error = suggestions::corrected(error, &args);
             usage::print(&error, &args);
             return if error.use_stderr() { Exit::Usage.into() } else { Exit::Success.into() };
         }

@@ -52,7 +52,7 @@ pub(crate) enum AccountCommand {
     #[command(
         visible_alias = "ls",
         after_help = "Examples:\n  svc account list --json\n  \
-                      svc account list --limit 10 --after 0195a3c1\n  \
+                      svc account list --limit 10 --after 8d2f41c07b9e\n  \
                       svc account list --sandboxes"
     )]
     List {
@@ -67,7 +67,7 @@ pub(crate) enum AccountCommand {
         sandboxes: bool,
     },
     /// Show an account.
-    #[command(after_help = "Example:\n  svc account show 0195a3c1")]
+    #[command(after_help = "Example:\n  svc account show 8d2f41c07b9e")]
     Show {
         /// Id of the account.
         id: IdArg,
@@ -75,7 +75,7 @@ pub(crate) enum AccountCommand {
     /// Approve a pending or suspended account, so that its keys can use the API.
     ///
     /// Approving an approved account changes nothing.
-    #[command(after_help = "Example:\n  svc account approve 0195a3c1")]
+    #[command(after_help = "Example:\n  svc account approve 8d2f41c07b9e")]
     Approve {
         /// Id of the account.
         id: IdArg,
@@ -83,7 +83,7 @@ pub(crate) enum AccountCommand {
     /// Suspend an account, so that its keys are rejected from now on.
     ///
     /// The account's data is kept. `svc account approve` reverses the suspension.
-    #[command(after_help = "Example:\n  svc account suspend 0195a3c1")]
+    #[command(after_help = "Example:\n  svc account suspend 8d2f41c07b9e")]
     Suspend {
         /// Id of the account.
         id: IdArg,
@@ -92,8 +92,8 @@ pub(crate) enum AccountCommand {
     ///
     /// Settings that are not named stay as they are. The limits of an account replace those of the server's --rate-limit
     /// and --write-rate-limit.
-    #[command(after_help = "Examples:\n  svc account set 0195a3c1 --currency NZD\n  \
-                      svc account set 0195a3c1 --rate-limit 600 \\\n    \
+    #[command(after_help = "Examples:\n  svc account set 8d2f41c07b9e --currency NZD\n  \
+                      svc account set 8d2f41c07b9e --rate-limit 600 \\\n    \
                       --write-rate-limit contacts=300 --write-rate-limit quotes=default")]
     Set {
         /// Id of the account.
@@ -106,9 +106,9 @@ pub(crate) enum AccountCommand {
     /// The sandbox is an account of its own with sample records. It is created if the account has none; then a key that begins
     /// with svc_test_ is printed once. Its webhooks are sent with the header X-SVC-Test. The members of the account can use it
     /// in the dashboard with the same role.
-    #[command(after_help = "Examples:\n  svc account sandbox 0195a3c1\n  \
-                      svc account sandbox 0195a3c1 --reset\n  \
-                      svc account sandbox 0195a3c1 --delete")]
+    #[command(after_help = "Examples:\n  svc account sandbox 8d2f41c07b9e\n  \
+                      svc account sandbox 8d2f41c07b9e --reset\n  \
+                      svc account sandbox 8d2f41c07b9e --delete")]
     Sandbox {
         /// Id of the account.
         id: IdArg,
