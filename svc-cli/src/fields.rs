@@ -575,6 +575,7 @@ impl<F: Input> FromArgMatches for Filters<F> {
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory as _;
     use svc_core::resources::invoices::InvoiceUpdate;
     use svc_core::resources::jobs::JobCreate;
     use svc_core::resources::quotes::QuoteCreate;

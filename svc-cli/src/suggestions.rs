@@ -137,10 +137,9 @@ pub(crate) fn with_options(message: &str) -> String {
         worded.push_str(before);
         let is_part = |char: char| char.is_alphanumeric() || matches!(char, '.' | '"' | '-' | '/' | '=');
         // A sentence can end with it.
-        let is_end = next.strip_prefix('.').map_or_else(
-            || !next.starts_with(|char: char| is_part(char)),
-            |more| !more.starts_with(|char: char| char.is_alphanumeric()),
-        );
+        let is_end = next
+            .strip_prefix('.')
+            .map_or_else(|| !next.starts_with(is_part), |more| !more.starts_with(char::is_alphanumeric));
         let is_whole = !worded.ends_with(is_part) && is_end;
         match options.get(name).filter(|_| is_whole && name.contains('_')) {
             Some(option) => worded.push_str(option),

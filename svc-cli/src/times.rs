@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use svc_core::env::Env;
-use svc_core::error::{Error, FieldCode};
+use svc_core::error::{Error, FieldCode, Issue};
 use svc_core::pages::Since;
 use svc_core::platform::{Account, Seconds};
 use svc_core::values::{TimeZone, Timestamp};
@@ -204,7 +204,9 @@ fn counted(n: u128, name: &str) -> String {
 
 /// Returns a length of time for a field of an input, which has an option of its name.
 pub(crate) fn seconds(field: &str, duration: Duration) -> Result<Seconds, Error> {
-    Seconds::new(duration).map_err(|issue| issue.on(field))
+    // The API words it in seconds, which nobody types.
+    Seconds::new(duration)
+        .map_err(|issue| Issue { message: "must be at most 3660d, about ten years".into(), ..issue }.on(field))
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ use crate::output::Outcome;
 use crate::record::{Property, details, optional, state, table, text, time};
 use crate::service::Service;
 use crate::session::Session;
+use crate::times;
 
 /// Manage accounts: businesses, their settings and their access to the API.
 ///
@@ -191,7 +192,7 @@ pub(crate) async fn run(session: &Session, command: AccountCommand) -> Result<Ou
                 developer_access: pending.then_some(DeveloperAccess::Pending),
             };
             let account = service.call(&operations::CREATE_ACCOUNT, (), input).await?;
-            outcome(&account, format!("Created account {}.\n\n{}", account.name, details(describe(&account))))
+            outcome(&account, format!("Created account {}.\n\n{}", account.name, shown(&account)))
         }
         AccountCommand::List { limit, after, sandboxes } => list(service, limit, after, sandboxes).await,
         AccountCommand::Sandbox { id, reset, delete } => {
@@ -200,7 +201,7 @@ pub(crate) async fn run(session: &Session, command: AccountCommand) -> Result<Ou
         }
         AccountCommand::Show { id } => {
             let account = lookup::account_by_id(service, &id).await?;
-            outcome(&account, details(describe(&account)))
+            outcome(&account, shown(&account))
         }
         AccountCommand::Approve { id } => {
             let account = change(service, &id, access(DeveloperAccess::Approved)).await?;
@@ -214,7 +215,7 @@ pub(crate) async fn run(session: &Session, command: AccountCommand) -> Result<Ou
         }
         AccountCommand::Set { id, changes } => {
             let account = change(service, &id, update(changes)).await?;
-            outcome(&account, format!("Updated account {}.\n\n{}", account.name, details(describe(&account))))
+            outcome(&account, format!("Updated account {}.\n\n{}", account.name, shown(&account)))
         }
     }
 }
@@ -260,6 +261,12 @@ fn update(changes: AccountChanges) -> AccountUpdate {
         write_rate_limits: patch(write_rate_limits),
         max_webhooks: patch(max_webhooks.map(|limit| limit.map(WebhookCount))),
     }
+}
+
+/// Formats an account for people, with times in its time zone.
+fn shown(account: &Account) -> String {
+    times::use_zone_of(account);
+    details(describe(account))
 }
 
 fn outcome(account: &Account, text: String) -> Result<Outcome, Failure> {
