@@ -5,8 +5,7 @@ use std::process::ExitCode;
 use svc_core::error::{Error, StoreError, Violation};
 use svc_store::{MaintenanceError, OpenError};
 
-use crate::fields::option_name;
-use crate::suggestions;
+use crate::options::option_name;
 
 /// The exit code of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,14 +112,13 @@ impl From<Error> for Failure {
             // A fault that none of the others describes, also one that came after this was written.
             _ => Exit::Failed,
         };
-        Self::new(exit, suggestions::with_options(&error.to_string()))
+        Self::new(exit, error.to_string())
     }
 }
 
 /// Words what is wrong with a field as what is wrong with its option.
 fn option_message(violation: &Violation) -> String {
     let rest = violation.message.strip_prefix(&violation.field).unwrap_or(&violation.message);
-    let rest = suggestions::with_options(rest);
     match violation.field.split_once('.') {
         Some((field, inside)) => match inside.parse::<usize>() {
             Ok(index) => format!("--{}: value {}{rest}", option_name(field), index + 1),
@@ -186,8 +184,6 @@ mod tests {
     fn an_invalid_field_is_named_as_its_option() {
         let failure = Failure::from(Issue::new(FieldCode::OutOfRange, "must have at most 0 decimals").on("total"));
         assert_eq!(failure, Failure::new(Exit::Usage, "--total must have at most 0 decimals."));
-        let failure = Failure::from(Issue::new(FieldCode::OutOfRange, "must be after start_time").on("end_time"));
-        assert_eq!(failure, Failure::new(Exit::Usage, "--end-time must be after --start-time."));
     }
 
     #[test]

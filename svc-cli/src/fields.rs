@@ -21,8 +21,9 @@ use svc_core::values::Timestamp;
 
 use crate::exit::Failure;
 use crate::ids::IdArg;
+use crate::options::{option_name, required, with_options};
+use crate::times;
 use crate::values::{self, KindsOfEvents, TimeArg};
-use crate::{help, times};
 
 pub(crate) use self::stream::{stream, with_stream};
 
@@ -110,22 +111,6 @@ struct Field {
     possible: Vec<String>,
 }
 
-/// Returns the name of the option for a field.
-pub(crate) fn option_name(field: &str) -> String {
-    match field {
-        // An option has one header, URI or limit.
-        "headers" => return "header".to_owned(),
-        "redirect_uris" => return "redirect-uri".to_owned(),
-        "write_rate_limits" => return "write-rate-limit".to_owned(),
-        "statuses" => return "status".to_owned(),
-        "authentication" => return "auth".to_owned(),
-        // It can be a time as well.
-        "expires_in" => return "expires".to_owned(),
-        _ => {}
-    }
-    field.strip_suffix("_id").unwrap_or(field).replace('_', "-")
-}
-
 /// Returns the schema of an input, without references.
 fn schema<I: Input>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
@@ -151,6 +136,14 @@ fn fields<I: Input>() -> Vec<Field> {
         })
     };
     schema["properties"].as_object().into_iter().flatten().filter_map(field).collect()
+}
+
+/// Returns a failure whose message names the options of an input in place of its fields.
+pub(crate) fn by_options<I: Input>(failure: &Failure) -> Failure {
+    let schema = schema::<I>();
+    let names: Vec<String> =
+        schema["properties"].as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect();
+    Failure::new(failure.exit(), with_options(failure.message(), &names))
 }
 
 /// Returns the help of the options of a webhook, which a command takes in other forms than the API.
@@ -312,7 +305,7 @@ impl Field {
 
     /// Returns an option that must be given unless a file has all fields.
     fn required(&self, option: Arg) -> Arg {
-        let [short, long] = [option.get_help(), option.get_long_help()].map(|text| text.map(help::required));
+        let [short, long] = [option.get_help(), option.get_long_help()].map(|text| text.map(required));
         let option = option.required_unless_present(DATA).help(short.unwrap_or_default());
         if let Some(long) = long { option.long_help(long) } else { option }
     }
@@ -583,6 +576,7 @@ mod tests {
 
     use super::*;
     use crate::cli::Cli;
+    use crate::help;
 
     fn types_of<I: Input>() -> Vec<(String, Kind, bool, bool)> {
         fields::<I>().into_iter().map(|field| (field.name, field.kind, field.is_required, field.is_nullable)).collect()
@@ -704,12 +698,5 @@ mod tests {
         check_options::<InvoiceUpdate>("svc invoice update", &[]);
         check_options::<WebhookCreate>("svc webhook create", &[]);
         check_options::<WebhookUpdate>("svc webhook update", &[]);
-    }
-
-    #[test]
-    fn an_option_is_named_like_its_field() {
-        assert_eq!(option_name("contact_id"), "contact");
-        assert_eq!(option_name("first_name"), "first-name");
-        assert_eq!(option_name("id"), "id");
     }
 }

@@ -10,15 +10,13 @@ use clap::{Arg, Command, CommandFactory as _};
 
 use crate::cli::Cli;
 use crate::exit;
+use crate::options::{split_mark, with_marks};
 
 /// The line that ends the help of a command.
 const GLOBAL_OPTIONS: &str = "Global options: svc help options";
 
 /// The line that leads from the help of `svc import`, which has too much to say for a screen, to its topic.
 const IMPORTS: &str = "How files are read: svc help imports";
-
-/// The mark of an option that must be given.
-const REQUIRED: &str = " [required]";
 
 /// Returns the topic that the arguments ask for, which is not a command: that of `svc help options` or `svc help imports`.
 pub(crate) fn topic(args: &[OsString]) -> Option<StyledStr> {
@@ -73,23 +71,6 @@ pub fn options(root: Command) -> StyledStr {
     command.mut_subcommands(|inner| inner.hide(true)).disable_help_subcommand(true).render_help()
 }
 
-/// Returns the help of an option that must be given, which says so.
-pub(crate) fn required(help: &impl ToString) -> String {
-    format!("{}{REQUIRED}", help.to_string())
-}
-
-/// Returns a command whose required options are marked in its help. The usage has the other required arguments.
-pub(crate) fn with_marks(command: Command) -> Command {
-    command.mut_args(|arg| {
-        if !arg.is_required_set() || arg.is_positional() {
-            return arg;
-        }
-        let [short, long] = [arg.get_help(), arg.get_long_help()].map(|help| help.map(required));
-        let arg = if let Some(short) = short { arg.help(short) } else { arg };
-        if let Some(long) = long { arg.long_help(long) } else { arg }
-    })
-}
-
 /// Returns a command as its help shows it: with the way to the options that all commands have in place of them.
 fn shown(command: &Command) -> Command {
     let marked = with_marks(command.clone());
@@ -106,7 +87,7 @@ fn shown(command: &Command) -> Command {
 fn with_whole_help(arg: Arg) -> Arg {
     let help = arg.get_long_help().or_else(|| arg.get_help()).map(ToString::to_string).unwrap_or_default();
     let help = help.replace("\n\n", " ");
-    let (help, mark) = help.strip_suffix(REQUIRED).map_or((help.as_str(), ""), |help| (help, REQUIRED));
+    let (help, mark) = split_mark(&help);
     let values = arg.get_possible_values();
     let described: Vec<String> = values
         .iter()

@@ -12,7 +12,8 @@
 //!
 //! - [`cli`] has the options of all commands, and runs the command. `commands` has a file for each group of commands: their
 //!   options, help, and what they do. Each calls the platform API and formats the result.
-//! - `values` and `ids` parse the values of options. `fields` makes options of the fields of API inputs.
+//! - `values` and `ids` parse the values of options. `fields` makes options of the fields of API inputs,
+//!   and `options` names and marks them.
 //! - `session` opens what a command works on. `backend` says what that is: a database, or a `server` elsewhere. `service`
 //!   calls the platform API of either. `profiles` keeps servers and their keys.
 //! - `confirm` asks before what cannot be undone. `clock_guard` refuses writes under a clock that is far ahead.
@@ -36,6 +37,7 @@ mod fields;
 pub mod help;
 mod ids;
 mod kinds;
+mod options;
 mod output;
 pub mod presets;
 mod profiles;

@@ -1,7 +1,6 @@
 //! What was probably meant by a command line that is refused: a command by another word, and an option by the name that help
-//! shows, also in errors of the API, which name fields.
+//! shows.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -122,66 +121,9 @@ fn shown_name(command: &Command, spelling: &str) -> Option<String> {
     Some(format!("--{long}"))
 }
 
-/// Returns a message with options in place of the fields that it names: `--start-time` for `start_time`. A value in it, such as
-/// `"order.created_at"`, stays as it is.
-pub(crate) fn with_options(message: &str) -> String {
-    let is_name = |char: char| char.is_ascii_lowercase() || char == '_';
-    if !message.contains('_') {
-        return message.to_owned();
-    }
-    let options = options();
-    let (mut worded, mut rest) = (String::with_capacity(message.len()), message);
-    while let Some(start) = rest.find(is_name) {
-        let (before, after) = rest.split_at(start);
-        let (name, next) = after.split_at(after.find(|char| !is_name(char)).unwrap_or(after.len()));
-        worded.push_str(before);
-        let is_part = |char: char| char.is_alphanumeric() || matches!(char, '.' | '"' | '-' | '/' | '=');
-        // A sentence can end with it.
-        let is_end = next
-            .strip_prefix('.')
-            .map_or_else(|| !next.starts_with(is_part), |more| !more.starts_with(char::is_alphanumeric));
-        let is_whole = !worded.ends_with(is_part) && is_end;
-        match options.get(name).filter(|_| is_whole && name.contains('_')) {
-            Some(option) => worded.push_str(option),
-            None => worded.push_str(name),
-        }
-        rest = next;
-    }
-    worded + rest
-}
-
-/// Returns all options that are named by a field of the API, under the name of that field.
-fn options() -> BTreeMap<String, String> {
-    fn collect(command: &Command, all: &mut BTreeMap<String, String>) {
-        for arg in command.get_arguments() {
-            all.extend(arg.get_long().map(|long| (arg.get_id().to_string(), format!("--{long}"))));
-        }
-        command.get_subcommands().for_each(|inner| collect(inner, all));
-    }
-    let mut all = BTreeMap::new();
-    collect(&Cli::command(), &mut all);
-    all
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_message_names_options_in_place_of_fields() {
-        for (message, want) in [
-            ("must be after start_time", "must be after --start-time"),
-            ("must be after start_time.", "must be after --start-time."),
-            ("`start_time` does not move `end_time`;", "`--start-time` does not move `--end-time`;"),
-            ("must not be before scheduled_start, see", "must not be before --scheduled-start, see"),
-            // Values and other words stay.
-            ("has the value \"start_time\" or data.start_time", "has the value \"start_time\" or data.start_time"),
-            ("the status in_progress and line_items", "the status in_progress and line_items"),
-            ("must not be empty", "must not be empty"),
-        ] {
-            assert_eq!(with_options(message), want, "{message}");
-        }
-    }
 
     fn suggested(line: &str, kind: ContextKind) -> Vec<String> {
         let args: Vec<OsString> = line.split(' ').map(OsString::from).collect();

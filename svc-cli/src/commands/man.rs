@@ -10,7 +10,7 @@ use clap_mangen::roff::{Roff, roman};
 use serde_json::json;
 
 use crate::exit::{Exit, Failure};
-use crate::help::with_marks;
+use crate::options::with_marks;
 use crate::output::Outcome;
 
 /// Print the manual page of `svc`, or write one page per command.

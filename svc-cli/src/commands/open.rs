@@ -65,10 +65,10 @@ pub(crate) async fn run(session: &Session, options: Open) -> Result<Outcome, Fai
     let base = url.trim_end_matches('/');
     let page = format!("{base}/dashboard{path}");
     let link = if no_sign_in { None } else { sign_in_link(service, account).await? };
-    let note = (link.is_none() && !no_sign_in).then(|| {
+    let note = (link.is_none() && !no_sign_in).then_some(
         "The platform key does not have the scope members:write, so this does not sign in: the page asks for it, unless the \
-         browser is signed in already."
-    });
+         browser is signed in already.",
+    );
     // The link leads to the page.
     let to = if path.is_empty() { String::new() } else { format!("&page={path}") };
     let sign_in = link.map(|link| format!("{base}{link}{to}"));

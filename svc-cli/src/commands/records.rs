@@ -22,8 +22,9 @@ use super::input::read_input;
 use super::lookup::{self, FoundRecord};
 use super::resource::{ResourceCommands, cell, details, members, title};
 use crate::exit::{Exit, Failure};
-use crate::fields::{Body, BodySource, FieldValue, Filters, clear, option_name, stream};
+use crate::fields::{Body, BodySource, FieldValue, Filters, by_options, clear, stream};
 use crate::ids::{InAccount, Target};
+use crate::options::option_name;
 use crate::output::{Outcome, Table, capitalized};
 use crate::service::{CallError, Service};
 use crate::session::Session;
@@ -240,7 +241,8 @@ async fn list<R: ResourceCommands>(
         let page = ListParams { limit, cursor: cursor.map(Into::into), updated_since };
         Listing { page, filter: filter.clone() }
     };
-    let (records, has_more) = service.list(&R::LIST, account, wanted, query).await?;
+    let listed = service.list(&R::LIST, account, wanted, query).await;
+    let (records, has_more) = listed.map_err(|error| by_options::<R::ListFilter>(&error.into()))?;
     let rows = rows(session, service, account, &records).await?;
     let table = Table::new(R::COLUMNS.iter().map(|(heading, _)| *heading), &rows, |members| {
         R::COLUMNS.iter().map(|(_, fields)| cell(members, fields)).collect::<Vec<_>>()
@@ -258,7 +260,7 @@ async fn list<R: ResourceCommands>(
 fn filter<F: Input>(filters: &Filters<F>) -> Result<F, Failure> {
     let mut fields = Fields::from_query(filters.query()?);
     let filter = F::take(&mut fields);
-    Ok(fields.finish(filter)?)
+    fields.finish(filter).map_err(|error| by_options::<F>(&error.into()))
 }
 
 /// Reads the input that was given as options or as JSON. Parts of the ids of contacts are completed.
@@ -309,7 +311,11 @@ fn is_for_development<I: Input>(error: &Error, body: &Body<I>) -> bool {
 fn refusal<I: Input>(error: CallError, body: &Body<I>) -> Failure {
     let CallError::Rules(error) = error else { return error.into() };
     let is_for_development = is_for_development(&error, body);
-    let failure = worded(error, body);
+    let failure = match (&body.source, worded(error, body)) {
+        (BodySource::Options(_), failure) => by_options::<I>(&failure),
+        // The file has fields.
+        (BodySource::File(_), failure) => failure,
+    };
     match is_for_development {
         true => Failure::new(failure.exit(), format!("{} {PRIVATE_WEBHOOKS}", failure.message())),
         false => failure,

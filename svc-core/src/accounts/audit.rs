@@ -16,14 +16,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::to_raw_value;
 use uuid::Uuid;
 
-pub use self::action::{AuditAction, summary};
+pub(crate) use self::action::TENANT;
+pub use self::action::{AuditAction, object_word, summary};
 use crate::error::{Error, StoreError};
 use crate::input::Record;
 use crate::store::{self, EventFilter, EventWithActor, Tx};
 use crate::values::{AnyObject, Id, TenantId, Timestamp};
-
-/// The kind of a changed tenant.
-pub(crate) const TENANT: &str = "tenant";
 
 /// The id of an entry of the audit log.
 pub type AuditEntryId = Id<AuditEntry>;
@@ -50,11 +48,6 @@ pub struct AuditEntry {
     pub before: Option<AnyObject>,
     /// The object after the change, without secrets. Null for a deleted object.
     pub after: Option<AnyObject>,
-}
-
-/// Returns the word for the kind of a changed object in texts for people, who read `account` for `tenant`.
-pub fn object_word(kind: &str) -> &str {
-    if kind == TENANT { "account" } else { kind }
 }
 
 /// Returns the newest `limit` changes of a tenant at or after `since`, newest first; fewer where [`list_range`] returns fewer.

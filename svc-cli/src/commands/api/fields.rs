@@ -4,7 +4,7 @@ use std::path::Path;
 
 use svc_core::input::json::{self, Json};
 
-use super::read_input;
+use crate::commands::input::read_input;
 use crate::document::Document;
 use crate::exit::{Exit, Failure};
 

@@ -2,7 +2,8 @@
 
 use crate::values::TextEnum;
 
-use super::object_word;
+/// The kind of a changed tenant.
+pub(crate) const TENANT: &str = "tenant";
 
 /// What was done to an object that has an entry of its own. Changes of records are named by their events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
@@ -75,6 +76,11 @@ impl AuditAction {
             Self::CodeReused => "reused code of",
         }
     }
+}
+
+/// Returns the word for the kind of a changed object in texts for people, who read `account` for `tenant`.
+pub fn object_word(kind: &str) -> &str {
+    if kind == TENANT { "account" } else { kind }
 }
 
 /// Returns what was done to an object in the words of people: `created invoice`, `revoked key`.
