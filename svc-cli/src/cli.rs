@@ -18,6 +18,7 @@ use crate::confirm;
 use crate::exit::{self, Failure};
 use crate::output::{Outcome, Output};
 use crate::session::Session;
+use crate::times;
 
 /// Manage an SVC database: accounts, API keys, invoices and webhooks.
 ///
@@ -55,6 +56,10 @@ pub struct Cli {
         value_name = "FORMAT"
     )]
     pub output: Output,
+
+    /// Read and show times in UTC. Without it, they are those of the account's time zone. JSON has UTC always.
+    #[arg(long, global = true, overrides_with = "utc")]
+    pub utc: bool,
 
     /// Skip the confirmation prompt of commands that cannot be undone. Without a terminal there is no prompt.
     #[arg(long, short, global = true, overrides_with = "yes")]
@@ -107,6 +112,9 @@ impl Cli {
             env.webhook_hosts = HostPolicy::AllowPrivate;
         }
         let output = self.output();
+        if self.utc {
+            times::use_utc();
+        }
         env.event_kinds = self.event_kinds.unwrap_or_default();
         let session = &Session {
             backend: self.backend,
@@ -174,7 +182,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Contact(contact::ContactCommand),
     /// Manage bookings: appointments with contacts.
-    #[command(subcommand, after_help = "Example:\n  svc booking update 0195a3c8 --status completed")]
+    #[command(subcommand, after_help = "Example:\n  svc booking update 3ca7519be04d --status completed")]
     Booking(records::RecordCommand<Booking>),
     #[command(subcommand)]
     Job(job::JobCommand),

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use svc_core::error::{Error, StoreError, Violation};
 use svc_store::{MaintenanceError, OpenError};
 
-use crate::fields::option_name;
+use crate::options::option_name;
 
 /// The exit code of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,7 +121,12 @@ impl From<Error> for Failure {
 fn option_message(violation: &Violation) -> String {
     let rest = violation.message.strip_prefix(&violation.field).unwrap_or(&violation.message);
     match violation.field.split_once('.') {
-        Some((field, inside)) => format!("--{}: {inside}{rest}", option_name(field)),
+        Some((field, inside)) => match inside.parse::<usize>() {
+            Ok(index) => format!("--{}: value {}{rest}", option_name(field), index + 1),
+            Err(_) => format!("--{}: {inside}{rest}", option_name(field)),
+        },
+        // It is an argument without a name.
+        None if violation.field == "text" => format!("TEXT{rest}"),
         None => format!("--{}{rest}", option_name(&violation.field)),
     }
 }

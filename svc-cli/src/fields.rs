@@ -17,9 +17,13 @@ use schemars::generate::SchemaSettings;
 use serde_json::Value;
 use svc_core::input::Input;
 use svc_core::input::json::{self, Json};
+use svc_core::values::Timestamp;
 
+use crate::exit::Failure;
 use crate::ids::IdArg;
-use crate::values::{self, KindsOfEvents};
+use crate::options::{option_name, required, with_options};
+use crate::times;
+use crate::values::{self, KindsOfEvents, TimeArg};
 
 pub(crate) use self::stream::{stream, with_stream};
 
@@ -56,6 +60,8 @@ pub(crate) enum FieldValue {
     Json(Json),
     /// The id of another record, which may be a part of it.
     Id(IdArg),
+    /// A time, which may be that of the account's clocks.
+    Time(TimeArg),
 }
 
 /// The filters of a list: one option for each query parameter.
@@ -76,6 +82,8 @@ enum Kind {
     Id,
     /// Texts with commas between them.
     Texts,
+    /// A date and a time of day, with an offset on the wire.
+    Time,
     /// A length of time, in seconds on the wire.
     Duration,
     /// Lengths of time with commas between them.
@@ -103,17 +111,6 @@ struct Field {
     possible: Vec<String>,
 }
 
-/// Returns the name of the option for a field.
-pub(crate) fn option_name(field: &str) -> String {
-    match field {
-        // An option has one header.
-        "headers" => return "header".to_owned(),
-        "authentication" => return "auth".to_owned(),
-        _ => {}
-    }
-    field.strip_suffix("_id").unwrap_or(field).replace('_', "-")
-}
-
 /// Returns the schema of an input, without references.
 fn schema<I: Input>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
@@ -124,21 +121,29 @@ fn schema<I: Input>() -> Value {
 fn fields<I: Input>() -> Vec<Field> {
     let schema = schema::<I>();
     let required: Vec<&str> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    let field = |(name, schema): (&String, &Value)| {
-        let (kind, value_name) = kind(name, schema)?;
-        let text = |key: &str| schema[key].as_str().unwrap_or_default().to_owned();
+    let field = |(name, field): (&String, &Value)| {
+        let (kind, value_name) = kind(name, field)?;
+        let text = |key: &str| field[key].as_str().unwrap_or_default().to_owned();
         Some(Field {
             is_required: required.contains(&name.as_str()),
-            is_nullable: types(schema).contains(&"null"),
+            is_nullable: types(field).contains(&"null"),
             name: name.clone(),
             kind,
             value_name,
             description: help_of_option(name)
-                .map_or_else(|| for_command(&text("description"), I::NEEDS_A_FIELD), str::to_owned),
-            possible: possible_values(schema),
+                .map_or_else(|| for_command(name, &text("description"), I::NEEDS_A_FIELD, &schema), str::to_owned),
+            possible: possible_values(field),
         })
     };
     schema["properties"].as_object().into_iter().flatten().filter_map(field).collect()
+}
+
+/// Returns a failure whose message names the options of an input in place of its fields.
+pub(crate) fn by_options<I: Input>(failure: &Failure) -> Failure {
+    let schema = schema::<I>();
+    let names: Vec<String> =
+        schema["properties"].as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect();
+    Failure::new(failure.exit(), with_options(failure.message(), &names))
 }
 
 /// Returns the help of the options of a webhook, which a command takes in other forms than the API.
@@ -166,16 +171,26 @@ fn help_of_option(field: &str) -> Option<&'static str> {
     })
 }
 
-/// Returns the description of a field in the words of a command, where an empty text stands for null.
-fn for_command(description: &str, is_update: bool) -> String {
+/// Returns the description of a field in the words of a command, where an empty text stands for null, a time need have no
+/// offset, and the other fields of the schema are options.
+fn for_command(field: &str, description: &str, is_update: bool, schema: &Value) -> String {
     let clears = if is_update { "'' clears it." } else { "" };
     let text = ["Null clears it.", "Null if there is none.", "Blank text is stored as null."]
         .iter()
         .fold(description.to_owned(), |text, sentence| text.replace(sentence, clears));
-    text.replace("left out or null", "left out")
+    // What is said of the start holds for the end.
+    let form = if field.contains("start") { ", such as '2026-03-14 15:09' in the account's time zone" } else { "" };
+    let text = text
+        .replace("left out or null", "left out")
         .replace("Without it, or with null,", "Without it,")
-        .trim_end()
-        .to_owned()
+        .replace(": the `id` of a contact of the account that is not deleted", ", by its id or its name")
+        .replace(", in RFC 3339 with an offset", form);
+    let fields = schema["properties"].as_object().into_iter().flatten().map(|(name, _)| name);
+    let text = fields.fold(text, |text, name| {
+        let option = if name == field { name.replace('_', " ") } else { format!("--{}", option_name(name)) };
+        text.replace(&format!("`{name}`"), &option)
+    });
+    text.trim_end().to_owned()
 }
 
 /// Returns all types in a schema, its alternatives included.
@@ -203,6 +218,8 @@ fn kind(name: &str, schema: &Value) -> Option<(Kind, &'static str)> {
         "authentication" => return Some((Kind::Authentication, "TYPE SECRET")),
         "filter" => return Some((Kind::Text, "EXPR")),
         "secret" => return Some((Kind::Text, "WHSEC")),
+        // A date, or that of a time as it is written.
+        "valid_until" => return Some((Kind::Text, "DATE")),
         "client_certificate" => return Some((Kind::ClientCertificate, "FILE")),
         "certificate_authority" => return Some((Kind::File, "FILE")),
         _ => {}
@@ -214,12 +231,11 @@ fn kind(name: &str, schema: &Value) -> Option<(Kind, &'static str)> {
     }
     Some(match format {
         "uuid" => (Kind::Id, "ID"),
-        "date-time" => (Kind::Text, "TIME"),
+        "date-time" => (Kind::Time, "TIME"),
         "date" => (Kind::Text, "DATE"),
         _ if types.contains(&"number") => (Kind::Number, "AMOUNT"),
         _ if types.contains(&"integer") => (Kind::Number, "N"),
         _ if types.contains(&"boolean") => (Kind::Bool, "BOOL"),
-        _ if name == "valid_until" => (Kind::Text, "DATE"),
         _ => (Kind::Text, "TEXT"),
     })
 }
@@ -275,6 +291,7 @@ impl Field {
                 let name = own.copied().unwrap_or("status");
                 option.value_parser(PossibleValuesParser::new(self.possible.clone())).value_name(name.to_uppercase())
             }
+            Kind::Time => option.value_parser(checked(|text| values::time(text).map(drop).map_err(str::to_owned))),
             Kind::Duration => option.value_parser(checked(|text| values::duration(text).map(drop))),
             Kind::Durations => {
                 option.value_delimiter(',').value_parser(checked(|text| values::duration(text).map(drop)))
@@ -284,6 +301,13 @@ impl Field {
             Kind::File | Kind::ClientCertificate => option.value_hint(ValueHint::FilePath).value_parser(text_of_file),
             Kind::Text | Kind::Number => option,
         }
+    }
+
+    /// Returns an option that must be given unless a file has all fields.
+    fn required(&self, option: Arg) -> Arg {
+        let [short, long] = [option.get_help(), option.get_long_help()].map(|text| text.map(required));
+        let option = option.required_unless_present(DATA).help(short.unwrap_or_default());
+        if let Some(long) = long { option.long_help(long) } else { option }
     }
 
     /// Returns the option that a value has beside the first one, if it is made of two.
@@ -300,6 +324,12 @@ impl Field {
             return matches.get_one::<IdArg>(&self.name).cloned().map(FieldValue::Id);
         }
         let mut texts = matches.get_many::<String>(&self.name)?.cloned();
+        if self.kind == Kind::Time
+            && let Some(text) = matches.get_one::<String>(&self.name).filter(|text| Timestamp::parse(text).is_err())
+            && let Ok(time) = values::time(text)
+        {
+            return Some(FieldValue::Time(time));
+        }
         let json = match self.kind {
             Kind::Texts => Json::Array(texts.map(Json::String).collect()),
             Kind::Durations => {
@@ -332,6 +362,17 @@ impl Field {
             }
         };
         Some(FieldValue::Json(json))
+    }
+}
+
+impl<I> Body<I> {
+    /// Returns the id of the other record that an option names.
+    pub(crate) fn id(&self) -> Option<&IdArg> {
+        let BodySource::Options(fields) = &self.source else { return None };
+        fields.iter().find_map(|(_, value)| match value {
+            FieldValue::Id(id) => Some(id),
+            _ => None,
+        })
     }
 }
 
@@ -400,7 +441,7 @@ impl<I: Input> Args for Body<I> {
         let mut command = command;
         for field in fields::<I>() {
             let option = field.option().conflicts_with(DATA);
-            let option = if field.is_required { option.required_unless_present(DATA) } else { option };
+            let option = if field.is_required { field.required(option) } else { option };
             command = command.arg(option).args(field.second_option());
         }
         let data = Arg::new(DATA).long("data").value_name("FILE|-").value_parser(value_parser!(PathBuf));
@@ -483,6 +524,7 @@ impl<F: Input> Args for Filters<F> {
             // A parameter that is true or false is an option without a value.
             command.arg(match field.kind {
                 Kind::Bool => option.allow_hyphen_values(false).num_args(0).default_missing_value("true"),
+                Kind::Time => option.value_parser(checked(|text| values::since(text).map(drop).map_err(str::to_owned))),
                 _ => option,
             })
         })
@@ -490,6 +532,22 @@ impl<F: Input> Args for Filters<F> {
 
     fn augment_args_for_update(command: Command) -> Command {
         Self::augment_args(command)
+    }
+}
+
+impl<F: Input> Filters<F> {
+    /// Returns the parameters with the times that were typed as the API takes them.
+    ///
+    /// # Errors
+    /// Clocks skip a time or show it twice.
+    pub(crate) fn query(&self) -> Result<Vec<(String, String)>, Failure> {
+        let fields = fields::<F>();
+        let is_time = |name: &str| fields.iter().any(|field| field.name == name && field.kind == Kind::Time);
+        let pair = |(name, text): &(String, String)| match values::since(text) {
+            Ok(time) if is_time(name) => Ok((name.clone(), times::instant(&time)?.to_string())),
+            _ => Ok((name.clone(), text.clone())),
+        };
+        self.pairs.iter().map(pair).collect()
     }
 }
 
@@ -510,12 +568,15 @@ impl<F: Input> FromArgMatches for Filters<F> {
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory as _;
     use svc_core::resources::invoices::InvoiceUpdate;
     use svc_core::resources::jobs::JobCreate;
     use svc_core::resources::quotes::QuoteCreate;
     use svc_core::webhooks::subscriptions::{WebhookCreate, WebhookUpdate};
 
     use super::*;
+    use crate::cli::Cli;
+    use crate::help;
 
     fn types_of<I: Input>() -> Vec<(String, Kind, bool, bool)> {
         fields::<I>().into_iter().map(|field| (field.name, field.kind, field.is_required, field.is_nullable)).collect()
@@ -535,7 +596,7 @@ mod tests {
         };
         let check = |options: &[&str], want: &str| match parse(options).unwrap().remove(0).1 {
             FieldValue::Json(found) => assert_eq!(found, json::parse(want.as_bytes()).unwrap(), "{options:?}"),
-            FieldValue::Id(id) => panic!("{options:?}: {id:?}"),
+            other => panic!("{options:?}: {other:?}"),
         };
         check(&["--header", "X-Team: ledger", "--header", "X-Key:a:b"], r#"{"X-Team":"ledger","X-Key":"a:b"}"#);
         check(&["--header", ""], "null");
@@ -588,10 +649,54 @@ mod tests {
         assert!(["*", "invoice.paid"].iter().all(|kind| events.possible.contains(&(*kind).to_owned())));
     }
 
+    /// Checks that each field of an input has an option of a command, by which errors name it. `others` have none.
+    fn check_options<I: Input>(line: &str, others: &[&str]) {
+        let mut root = Cli::command();
+        root.build();
+        let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+        let command = help::command_of(&root, &words);
+        assert_eq!(command.get_bin_name(), Some(line));
+        let schema = schema::<I>();
+        for field in schema["properties"].as_object().unwrap().keys() {
+            let option = option_name(field);
+            let is_there = command.get_arguments().any(|arg| arg.get_long() == Some(&option) || arg.get_id() == field);
+            assert_ne!(is_there, others.contains(&field.as_str()), "{line} --{option} for {field}");
+        }
+    }
+
     #[test]
-    fn an_option_is_named_like_its_field() {
-        assert_eq!(option_name("contact_id"), "contact");
-        assert_eq!(option_name("first_name"), "first-name");
-        assert_eq!(option_name("id"), "id");
+    fn every_field_of_an_input_is_named_as_an_option_of_its_command() {
+        use svc_core::platform::*;
+        check_options::<AccountCreate>("svc account create", &["developer_access"]);
+        check_options::<AccountUpdate>("svc account set", &["developer_access"]);
+        check_options::<ApiKeyCreate>("svc key create", &[]);
+        check_options::<ApiKeyRotation>("svc key rotate", &[]);
+        check_options::<AppCreate>("svc app create", &[]);
+        check_options::<AppUpdate>("svc app update", &["disabled"]);
+        check_options::<SecretRotation>("svc app rotate-secret", &[]);
+        check_options::<SecretRotation>("svc webhook rotate-secret", &[]);
+        check_options::<MemberCreate>("svc member add", &[]);
+        check_options::<DashboardLinkCreate>("svc dashboard link", &["identity"]);
+        check_options::<PaymentAmount>("svc invoice pay", &[]);
+        check_options::<PaymentAmount>("svc invoice refund", &[]);
+        check_options::<EventCreate>("svc event emit", &[]);
+        check_options::<SampleEventCreate>("svc trigger", &[]);
+        check_options::<ReplaySelection>("svc delivery replay", &[]);
+        check_options::<RequestListFilter>("svc request list", &[]);
+        check_options::<LogFilter>("svc audit list", &[]);
+        check_options::<svc_core::personal::ErasureCreate>("svc contact erase", &[]);
+        check_options::<svc_core::find::FindText>("svc find", &[]);
+        check_options::<svc_core::resources::contacts::ContactCreate>("svc contact create", &[]);
+        check_options::<svc_core::resources::contacts::ContactUpdate>("svc contact update", &[]);
+        check_options::<svc_core::resources::bookings::BookingCreate>("svc booking create", &[]);
+        check_options::<svc_core::resources::bookings::BookingUpdate>("svc booking update", &[]);
+        check_options::<JobCreate>("svc job create", &[]);
+        check_options::<svc_core::resources::jobs::JobUpdate>("svc job update", &[]);
+        check_options::<QuoteCreate>("svc quote create", &["line_items"]);
+        check_options::<svc_core::resources::quotes::QuoteUpdate>("svc quote update", &[]);
+        check_options::<svc_core::resources::invoices::InvoiceCreate>("svc invoice create", &[]);
+        check_options::<InvoiceUpdate>("svc invoice update", &[]);
+        check_options::<WebhookCreate>("svc webhook create", &[]);
+        check_options::<WebhookUpdate>("svc webhook update", &[]);
     }
 }

@@ -10,6 +10,7 @@ use clap::{Arg, Command, CommandFactory as _};
 
 use crate::cli::Cli;
 use crate::exit;
+use crate::options::{split_mark, with_marks};
 
 /// The line that ends the help of a command.
 const GLOBAL_OPTIONS: &str = "Global options: svc help options";
@@ -72,7 +73,8 @@ pub fn options(root: Command) -> StyledStr {
 
 /// Returns a command as its help shows it: with the way to the options that all commands have in place of them.
 fn shown(command: &Command) -> Command {
-    let hidden = command.clone().mut_args(|arg| if arg.is_global_set() { arg.hide(true) } else { arg });
+    let marked = with_marks(command.clone());
+    let hidden = marked.mut_args(|arg| if arg.is_global_set() { arg.hide(true) } else { arg });
     let help = command.get_after_help().map(|help| format!("{help}\n\n")).unwrap_or_default();
     match command.get_name() {
         "svc" => hidden,
@@ -85,6 +87,7 @@ fn shown(command: &Command) -> Command {
 fn with_whole_help(arg: Arg) -> Arg {
     let help = arg.get_long_help().or_else(|| arg.get_help()).map(ToString::to_string).unwrap_or_default();
     let help = help.replace("\n\n", " ");
+    let (help, mark) = split_mark(&help);
     let values = arg.get_possible_values();
     let described: Vec<String> = values
         .iter()
@@ -93,10 +96,10 @@ fn with_whole_help(arg: Arg) -> Arg {
         .collect();
     let arg = arg.hide_short_help(false);
     if described.is_empty() || arg.is_hide_possible_values_set() {
-        return arg.help(help);
+        return arg.help(format!("{help}{mark}"));
     }
     let end = if help.ends_with('.') { "" } else { "." };
-    arg.help(format!("{help}{end} {}", described.join("; "))).hide_possible_values(true)
+    arg.help(format!("{help}{end} {}{mark}", described.join("; "))).hide_possible_values(true)
 }
 
 /// Returns the command that the arguments name, as far as they name one.

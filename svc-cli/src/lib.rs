@@ -12,7 +12,8 @@
 //!
 //! - [`cli`] has the options of all commands, and runs the command. `commands` has a file for each group of commands: their
 //!   options, help, and what they do. Each calls the platform API and formats the result.
-//! - `values` and `ids` parse the values of options. `fields` makes options of the fields of API inputs.
+//! - `values` and `ids` parse the values of options. `fields` makes options of the fields of API inputs,
+//!   and `options` names and marks them.
 //! - `session` opens what a command works on. `backend` says what that is: a database, or a `server` elsewhere. `service`
 //!   calls the platform API of either. `profiles` keeps servers and their keys.
 //! - `confirm` asks before what cannot be undone. `clock_guard` refuses writes under a clock that is far ahead.
@@ -21,7 +22,8 @@
 //! - `times` formats times and durations for people.
 //! - [`presets`] lists the columns of files that other programs export.
 //! - `document` holds JSON of servers and files, with its exact numbers.
-//! - [`help`] renders the help of commands. `usage` words errors of the command line itself, and `kinds` checks event kinds, which are also in a file.
+//! - [`help`] renders the help of commands. `usage` words errors of the command line itself, `suggestions` says what was meant,
+//!   and `kinds` checks event kinds, which are also in a file.
 //! - `exit` defines the exit codes and maps errors to them.
 
 mod backend;
@@ -35,6 +37,7 @@ mod fields;
 pub mod help;
 mod ids;
 mod kinds;
+mod options;
 mod output;
 pub mod presets;
 mod profiles;
@@ -42,6 +45,7 @@ mod record;
 mod server;
 mod service;
 mod session;
+mod suggestions;
 mod table;
 mod times;
 mod usage;
@@ -84,6 +88,7 @@ pub async fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let cli = match parse(args.clone()) {
         Ok(cli) => cli,
         Err(error) => {
+            let error = suggestions::corrected(error, &args);
             usage::print(&error, &args);
             return if error.use_stderr() { Exit::Usage.into() } else { Exit::Success.into() };
         }

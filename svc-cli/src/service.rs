@@ -259,6 +259,11 @@ impl CallError {
     pub(crate) fn is_not_found(&self) -> bool {
         matches!(self, Self::Rules(Error::NotFound))
     }
+
+    /// Returns whether the platform key may not do it.
+    pub(crate) fn is_forbidden(&self) -> bool {
+        matches!(self, Self::Server(error) if error.status() == Some(403))
+    }
 }
 
 /// The result of a call.

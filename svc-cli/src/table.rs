@@ -14,6 +14,7 @@ use svc_core::values::parse_uuid;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use crate::output::{DASH, HEADING, on_one_line, plain_styled};
+use crate::values;
 
 /// The space between two columns.
 const GAP: usize = 2;
@@ -124,7 +125,7 @@ fn shape(cells: &[String]) -> Shape {
         return Shape::Ids(distinct_end(&ids));
     }
     // Times and styled states are always whole.
-    let is_time = |cell: &&str| cell.len() >= 20 && cell.ends_with('Z') && cell.as_bytes().get(10) == Some(&b' ');
+    let is_time = |cell: &&str| cell.as_bytes().get(10) == Some(&b' ') && values::time(cell).is_ok();
     if ids.iter().all(is_time) || cells.iter().any(|cell| cell.contains('\u{1b}')) { Shape::Fixed } else { Shape::Text }
 }
 

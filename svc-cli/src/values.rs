@@ -5,11 +5,12 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, Command, ValueEnum};
 use svc_core::accounts::sessions::Role;
 use svc_core::env::Env;
 use svc_core::platform::KeyScopes;
-use svc_core::values::{Date, EventKind, Timestamp};
+use svc_core::values::{Date, EventKind, TimeZone, Timestamp, kinds_of};
 
 /// The file formats of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -55,16 +56,18 @@ pub(crate) fn lifetime(text: &str) -> Result<Duration, String> {
 }
 
 /// A time as it was typed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TimeArg {
     /// A moment.
     At(Timestamp),
+    /// A date and a time of day without an offset, as `2026-03-14T15:09`: what clocks show in the time zone of the account.
+    Local(String),
     /// A date, which stands for its start in the time zone of the account.
     Date(Date),
 }
 
 /// When something expires, as it was typed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Expiry {
     /// After this long.
     In(Duration),
@@ -72,18 +75,38 @@ pub(crate) enum Expiry {
     At(TimeArg),
 }
 
-/// Parses a duration that is not zero, a date or an RFC 3339 time.
+/// Parses a date and a time of day, with or without seconds and an offset from UTC. Spaces and a T are the same.
+fn moment(text: &str) -> Option<TimeArg> {
+    let text = text.trim().replacen(" +", "+", 1).replacen(" -", "-", 1).replacen(' ', "T", 1);
+    let minutes = "2026-03-14T15:09".len();
+    let with_seconds = [text.get(..minutes)?, ":00", text.get(minutes..)?].concat();
+    // RFC 3339 has seconds, and people leave them out.
+    let at = [&text, &with_seconds].into_iter().find_map(|text| Timestamp::parse_rounding_up(text).ok());
+    // In UTC, clocks show every time once.
+    let is_local = || TimeZone::UTC.time_of(&text, "").is_ok();
+    at.map(TimeArg::At).or_else(|| is_local().then(|| TimeArg::Local(text.clone())))
+}
+
+/// Parses the time of a field. A date alone is none.
+pub(crate) fn time(text: &str) -> Result<TimeArg, &'static str> {
+    moment(text)
+        .ok_or("must be a date and a time, such as '2026-03-14 15:09', or with an offset 2026-03-14T15:09:26+11:00")
+}
+
+/// Parses a duration that is not zero, a date or a time.
 pub(crate) fn expiry(text: &str) -> Result<Expiry, String> {
     if let Ok(date) = Date::parse(text) {
         return Ok(Expiry::At(TimeArg::Date(date)));
     }
-    if let Ok(at) = Timestamp::parse_rounding_up(&text.replacen(' ', "T", 1)) {
-        return Ok(Expiry::At(TimeArg::At(at)));
+    if let Some(at) = moment(text) {
+        return Ok(Expiry::At(at));
     }
-    lifetime(text).map(Expiry::In).map_err(|error| format!("{error}; or a date such as 2026-03-14, or a time"))
+    lifetime(text)
+        .map(Expiry::In)
+        .map_err(|error| format!("{error}; or a date such as 2026-03-14, or a time such as '2026-03-14 15:09'"))
 }
 
-/// Parses an RFC 3339 time, a date, or a duration back from now such as `2h` or `7d`.
+/// Parses a time, a date, or a duration back from now such as `2h` or `7d`.
 pub(crate) fn since(text: &str) -> Result<TimeArg, &'static str> {
     since_from(text, Env::system().now())
 }
@@ -92,13 +115,12 @@ fn since_from(text: &str, now: Timestamp) -> Result<TimeArg, &'static str> {
     if let Ok(date) = Date::parse(text) {
         return Ok(TimeArg::Date(date));
     }
-    // RFC 3339 allows a space in place of the T, which is how this program prints times.
-    match (Timestamp::parse_rounding_up(&text.replacen(' ', "T", 1)), duration(text)) {
-        (Ok(at), _) => Ok(TimeArg::At(at)),
+    match (moment(text), duration(text)) {
+        (Some(at), _) => Ok(at),
         (_, Ok(ago)) => Ok(TimeArg::At(now.minus(ago))),
         _ => Err(
-            "must be a time such as 2026-03-14T15:09:26Z, a date such as 2026-03-14, or a duration back from now such as 2h \
-             or 7d",
+            "must be a time such as '2026-03-14 15:09' or 2026-03-14T15:09:26Z, a date such as 2026-03-14, or a duration back \
+             from now such as 2h or 7d",
         ),
     }
 }
@@ -139,10 +161,20 @@ impl TypedValueParser for KindsOfEvents {
     type Value = String;
 
     fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<String, clap::Error> {
-        match value.to_str().and_then(EventKind::from_text) {
-            Some(kind) => Ok(kind.to_string()),
-            None => PossibleValuesParser::new(self.0.clone()).parse_ref(command, arg, value),
+        let text = value.to_str().unwrap_or_default();
+        if let Some(kind) = EventKind::from_text(text) {
+            return Ok(kind.to_string());
         }
+        let refused = PossibleValuesParser::new(self.0.clone()).parse_ref(command, arg, value);
+        // `contact.*` is no kind: each one is named.
+        let known = self.0.iter().filter_map(|name| EventKind::from_text(name));
+        let meant: Vec<String> = kinds_of(text, known).iter().map(ToString::to_string).collect();
+        refused.map_err(|mut error| {
+            if !meant.is_empty() {
+                error.insert(ContextKind::SuggestedValue, ContextValue::Strings(meant));
+            }
+            error
+        })
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
@@ -180,6 +212,7 @@ mod tests {
         let now = Timestamp::parse("2026-03-14T15:09:26Z").unwrap();
         let read = |text| match since_from(text, now) {
             Ok(TimeArg::At(at)) => Some(at.to_string()),
+            Ok(TimeArg::Local(text)) => Some(text),
             Ok(TimeArg::Date(date)) => Some(date.to_string()),
             Err(_) => None,
         };
@@ -188,7 +221,19 @@ mod tests {
         assert_eq!(read("1h 30m").as_deref(), Some("2026-03-14T13:39:26.000000Z"));
         assert_eq!(read("2026-03-14T00:00:00.0000001+11:00").as_deref(), Some("2026-03-13T13:00:00.000001Z"));
         assert_eq!(read("2026-03-14").as_deref(), Some("2026-03-14"));
-        for bad in ["", "yesterday", "2026-02-30", "2026-3-14", "2026-03-14T15:09:26", "-2h", "101y"] {
+        // What is shown can be typed again, and seconds can be left out.
+        for same in
+            ["2026-03-14 15:09:00+11:00", "2026-03-14T15:09+11:00", "2026-03-14 15:09 +11:00", "2026-03-14 04:09Z"]
+        {
+            assert_eq!(read(same).as_deref(), Some("2026-03-14T04:09:00.000000Z"), "{same}");
+        }
+        for local in ["2026-03-14T15:09:26", "2026-03-14 15:09:26"] {
+            assert_eq!(read(local).as_deref(), Some("2026-03-14T15:09:26"));
+        }
+        assert_eq!(read(" 2026-03-14 15:09").as_deref(), Some("2026-03-14T15:09"));
+        for bad in
+            ["", "yesterday", "2026-02-30", "2026-3-14", "2026-03-14 25:00", "15:09", "-2h", "101y", "٢٠٢٦-03-14 15"]
+        {
             assert_eq!(read(bad), None, "{bad}");
         }
     }
@@ -198,6 +243,7 @@ mod tests {
         assert!(matches!(expiry("90d"), Ok(Expiry::In(_))));
         assert!(matches!(expiry("2099-03-14"), Ok(Expiry::At(TimeArg::Date(_)))));
         assert!(matches!(expiry("2099-03-14T15:09:26+11:00"), Ok(Expiry::At(TimeArg::At(_)))));
+        assert!(matches!(expiry("2099-03-14 15:09"), Ok(Expiry::At(TimeArg::Local(_)))));
         assert!(expiry("0s").is_err() && expiry("soon").is_err());
     }
 }

@@ -17,7 +17,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::accounts::audit::{self, Object};
+use crate::accounts::audit::{self, AuditAction, Object};
 use crate::accounts::clocks::advance_clock;
 use crate::error::{Error, StoreError};
 use crate::find;
@@ -111,7 +111,7 @@ pub async fn erase(tx: &mut dyn Tx, tenant: TenantId, id: ContactId, input: &Era
         let after =
             json!({ "reason": input.reason, "jobs": done.jobs, "bookings": done.bookings, "events": done.events });
         let object = Object { kind: "contact", id: id.uuid() };
-        audit::record(tx, tenant, "erase", object, None, Some(&after)).await?;
+        audit::record(tx, tenant, AuditAction::Erase, object, None, Some(&after)).await?;
     }
     Ok(done)
 }

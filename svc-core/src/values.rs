@@ -82,7 +82,7 @@ pub use svc_derive::TextEnum;
 pub use self::any_object::AnyObject;
 pub use self::currency::Currency;
 pub use self::email::Email;
-pub use self::event_kinds::{EventKind, EventKindError, EventKinds, EventSet, KindName};
+pub use self::event_kinds::{EventKind, EventKindError, EventKinds, EventSet, KindName, kinds_of};
 pub use self::grouped::grouped;
 pub use self::id::{Id, TenantId, parse_uuid};
 pub use self::money::{Amount, Decimal, JOB_SCALE, MAX_AMOUNT, MoneyError};

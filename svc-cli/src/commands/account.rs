@@ -22,6 +22,7 @@ use crate::output::Outcome;
 use crate::record::{Property, details, optional, state, table, text, time};
 use crate::service::Service;
 use crate::session::Session;
+use crate::times;
 
 /// Manage accounts: businesses, their settings and their access to the API.
 ///
@@ -52,7 +53,7 @@ pub(crate) enum AccountCommand {
     #[command(
         visible_alias = "ls",
         after_help = "Examples:\n  svc account list --json\n  \
-                      svc account list --limit 10 --after 0195a3c1\n  \
+                      svc account list --limit 10 --after 8d2f41c07b9e\n  \
                       svc account list --sandboxes"
     )]
     List {
@@ -67,7 +68,7 @@ pub(crate) enum AccountCommand {
         sandboxes: bool,
     },
     /// Show an account.
-    #[command(after_help = "Example:\n  svc account show 0195a3c1")]
+    #[command(after_help = "Example:\n  svc account show 8d2f41c07b9e")]
     Show {
         /// Id of the account.
         id: IdArg,
@@ -75,7 +76,7 @@ pub(crate) enum AccountCommand {
     /// Approve a pending or suspended account, so that its keys can use the API.
     ///
     /// Approving an approved account changes nothing.
-    #[command(after_help = "Example:\n  svc account approve 0195a3c1")]
+    #[command(after_help = "Example:\n  svc account approve 8d2f41c07b9e")]
     Approve {
         /// Id of the account.
         id: IdArg,
@@ -83,7 +84,7 @@ pub(crate) enum AccountCommand {
     /// Suspend an account, so that its keys are rejected from now on.
     ///
     /// The account's data is kept. `svc account approve` reverses the suspension.
-    #[command(after_help = "Example:\n  svc account suspend 0195a3c1")]
+    #[command(after_help = "Example:\n  svc account suspend 8d2f41c07b9e")]
     Suspend {
         /// Id of the account.
         id: IdArg,
@@ -92,8 +93,8 @@ pub(crate) enum AccountCommand {
     ///
     /// Settings that are not named stay as they are. The limits of an account replace those of the server's --rate-limit
     /// and --write-rate-limit.
-    #[command(after_help = "Examples:\n  svc account set 0195a3c1 --currency NZD\n  \
-                      svc account set 0195a3c1 --rate-limit 600 \\\n    \
+    #[command(after_help = "Examples:\n  svc account set 8d2f41c07b9e --currency NZD\n  \
+                      svc account set 8d2f41c07b9e --rate-limit 600 \\\n    \
                       --write-rate-limit contacts=300 --write-rate-limit quotes=default")]
     Set {
         /// Id of the account.
@@ -106,9 +107,9 @@ pub(crate) enum AccountCommand {
     /// The sandbox is an account of its own with sample records. It is created if the account has none; then a key that begins
     /// with svc_test_ is printed once. Its webhooks are sent with the header X-SVC-Test. The members of the account can use it
     /// in the dashboard with the same role.
-    #[command(after_help = "Examples:\n  svc account sandbox 0195a3c1\n  \
-                      svc account sandbox 0195a3c1 --reset\n  \
-                      svc account sandbox 0195a3c1 --delete")]
+    #[command(after_help = "Examples:\n  svc account sandbox 8d2f41c07b9e\n  \
+                      svc account sandbox 8d2f41c07b9e --reset\n  \
+                      svc account sandbox 8d2f41c07b9e --delete")]
     Sandbox {
         /// Id of the account.
         id: IdArg,
@@ -191,7 +192,7 @@ pub(crate) async fn run(session: &Session, command: AccountCommand) -> Result<Ou
                 developer_access: pending.then_some(DeveloperAccess::Pending),
             };
             let account = service.call(&operations::CREATE_ACCOUNT, (), input).await?;
-            outcome(&account, format!("Created account {}.\n\n{}", account.name, details(describe(&account))))
+            outcome(&account, format!("Created account {}.\n\n{}", account.name, shown(&account)))
         }
         AccountCommand::List { limit, after, sandboxes } => list(service, limit, after, sandboxes).await,
         AccountCommand::Sandbox { id, reset, delete } => {
@@ -200,7 +201,7 @@ pub(crate) async fn run(session: &Session, command: AccountCommand) -> Result<Ou
         }
         AccountCommand::Show { id } => {
             let account = lookup::account_by_id(service, &id).await?;
-            outcome(&account, details(describe(&account)))
+            outcome(&account, shown(&account))
         }
         AccountCommand::Approve { id } => {
             let account = change(service, &id, access(DeveloperAccess::Approved)).await?;
@@ -214,7 +215,7 @@ pub(crate) async fn run(session: &Session, command: AccountCommand) -> Result<Ou
         }
         AccountCommand::Set { id, changes } => {
             let account = change(service, &id, update(changes)).await?;
-            outcome(&account, format!("Updated account {}.\n\n{}", account.name, details(describe(&account))))
+            outcome(&account, format!("Updated account {}.\n\n{}", account.name, shown(&account)))
         }
     }
 }
@@ -260,6 +261,12 @@ fn update(changes: AccountChanges) -> AccountUpdate {
         write_rate_limits: patch(write_rate_limits),
         max_webhooks: patch(max_webhooks.map(|limit| limit.map(WebhookCount))),
     }
+}
+
+/// Formats an account for people, with times in its time zone.
+fn shown(account: &Account) -> String {
+    times::use_zone_of(account);
+    details(describe(account))
 }
 
 fn outcome(account: &Account, text: String) -> Result<Outcome, Failure> {

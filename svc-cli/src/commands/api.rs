@@ -1,17 +1,23 @@
 //! `svc api`: a request to the platform API, and its response as it is.
 
+mod fields;
+
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::PathBuf;
 
 use clap::Args;
 use hyper::body::Bytes;
 use hyper::{Method, Response, StatusCode};
+use svc_core::error::FieldCode;
+use url::form_urlencoded;
 
+use self::fields::Pairs;
 use super::input::read_input;
 use super::lookup;
+use crate::document::Document;
 use crate::exit::{Exit, Failure};
 use crate::ids::InAccount;
-use crate::output::{Outcome, plain, stream};
+use crate::output::{Outcome, plain, pretty, stream};
 use crate::service::CallError;
 use crate::session::Session;
 
@@ -20,10 +26,16 @@ use crate::session::Session;
 /// The request has the platform key of --profile, or that of SVC_PLATFORM_KEY with --server. It is sent once. A path such
 /// as /contacts is that of the account, /accounts/ID/contacts; one that begins with /accounts is sent as it is.
 ///
+/// Fields make the body, or with GET and DELETE the query. The value of -f is a text. That of -F is what it looks like: true,
+/// false, null and numbers are those, @FILE and @- are the text of a file or of stdin, and the rest is a text. `key[inner]=value`
+/// is a member of an object, and `key[]=value` adds to a list. On a terminal, JSON is printed with a line for each member.
+///
 /// The exit code is 0 for a status of success. It is 2 for 400 and others that a different request mends, 3 for 404, 4 for
 /// 401, 403, 409 and 412, 5 for 503, and otherwise 1.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  svc api GET '/contacts?limit=10' --profile production\n  \
+                  svc api POST /contacts -f email=ada@example.com -f first_name=Ada\n  \
+                  svc api POST /quotes -f contact_id=ID -F total=99.95\n  \
                   svc api POST /contacts --data contact.json\n  \
                   svc api -i GET /accounts")]
 pub(crate) struct Api {
@@ -36,6 +48,12 @@ pub(crate) struct Api {
     /// File with the body, or - for stdin: JSON of at most 1 MiB.
     #[arg(long, short, value_name = "FILE|-")]
     data: Option<PathBuf>,
+    /// Field with a text. Can be repeated.
+    #[arg(long, short = 'f', value_parser = parse_pair, value_name = "KEY=VALUE", conflicts_with = "data")]
+    raw_field: Vec<(String, String)>,
+    /// Field with a value of the type that it looks like. Can be repeated.
+    #[arg(long, short = 'F', value_parser = parse_pair, value_name = "KEY=VALUE", conflicts_with = "data")]
+    field: Vec<(String, String)>,
     /// Print the status and the headers of the response before its body.
     #[arg(long, short)]
     include: bool,
@@ -69,8 +87,15 @@ pub(crate) async fn run(session: &Session, options: Api) -> Result<Outcome, Fail
     session.refuse_csv("`svc api`, which prints the response as it is; omit it")?;
     let service = &session.service().await?;
     let platform = service.platform("svc api")?;
-    let Api { method, path, data, include, account } = options;
-    let body = data.map(|path| read_input(&path)).transpose()?;
+    let Api { method, path, data, raw_field, field, include, account } = options;
+    let has_texts = !raw_field.is_empty();
+    let is_query = [Method::GET, Method::DELETE].contains(&method);
+    let (body, path) = match (data, raw_field.is_empty() && field.is_empty()) {
+        (Some(file), _) => (Some(read_input(&file)?), path),
+        (None, true) => (None, path),
+        (None, false) if is_query => (None, with_query(path, raw_field, field)?),
+        (None, false) => (Some(fields::to_body(raw_field, field)?), path),
+    };
     let path = if names_account(&path) {
         let account = lookup::account(service, &account).await?.id;
         format!("/accounts/{account}{path}")
@@ -79,7 +104,30 @@ pub(crate) async fn run(session: &Session, options: Api) -> Result<Outcome, Fail
     };
     let response = platform.send_path(method, &path, body).await.map_err(CallError::from)?;
     write(&response, include)?;
-    Ok(Outcome::nothing().with_failure(failure(response.status())))
+    let is_of_type = String::from_utf8_lossy(response.body()).contains(FieldCode::InvalidType.as_str());
+    let hint = "Values of -f are texts; give numbers, true, false and null with -F.";
+    let failure = failure(response.status()).map(|failure| match has_texts && is_of_type {
+        true => Failure::new(failure.exit(), format!("{} {hint}", failure.message())),
+        false => failure,
+    });
+    Ok(Outcome::nothing().with_failure(failure))
+}
+
+/// Parses a field: its name, and its value after the first equals sign.
+fn parse_pair(text: &str) -> Result<(String, String), &'static str> {
+    let (key, value) = text.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or("must be KEY=VALUE")?;
+    Ok((key.to_owned(), value.to_owned()))
+}
+
+/// Returns a path with fields in its query.
+fn with_query(path: String, texts: Pairs, typed: Pairs) -> Result<String, Failure> {
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    query.extend_pairs(texts);
+    for (key, value) in typed {
+        query.append_pair(&key, &String::from_utf8_lossy(&fields::content(&value)?));
+    }
+    let separator = if path.contains('?') { '&' } else { '?' };
+    Ok(format!("{path}{separator}{}", query.finish()))
 }
 
 /// Returns whether a path is one of an account.
@@ -88,7 +136,7 @@ fn names_account(path: &str) -> bool {
     !OF_NO_ACCOUNT.contains(&first)
 }
 
-/// Writes a response to stdout. On a terminal, control characters are escaped.
+/// Writes a response to stdout. On a terminal, JSON has a line for each member, and control characters are escaped.
 fn write(response: &Response<Bytes>, include: bool) -> Result<(), Failure> {
     let mut text = Vec::new();
     if include {
@@ -98,8 +146,12 @@ fn write(response: &Response<Bytes>, include: bool) -> Result<(), Failure> {
         }
         text.push(b'\n');
     }
-    text.extend_from_slice(response.body());
-    if io::stdout().is_terminal() {
+    let is_terminal = io::stdout().is_terminal();
+    match Document::parse(response.body()) {
+        document @ Document::Json(_) if is_terminal => text.extend(pretty(&document).into_bytes()),
+        _ => text.extend_from_slice(response.body()),
+    }
+    if is_terminal {
         text = format!("{}\n", plain(&String::from_utf8_lossy(&text)).trim_end()).into_bytes();
     }
     let mut out = stream();

@@ -1,7 +1,7 @@
 //! `svc audit`.
 
 use clap::Subcommand;
-use svc_core::accounts::audit::object_word;
+use svc_core::accounts::audit::summary;
 use svc_core::platform::LogFilter;
 use svc_core::platform::operations::LIST_AUDIT_LOG;
 
@@ -11,7 +11,7 @@ use crate::ids::InAccount;
 use crate::output::{Outcome, Table, plain};
 use crate::service::cut;
 use crate::session::Session;
-use crate::times::full;
+use crate::times::{self, full};
 use crate::values::{self, TimeArg};
 
 /// Show the audit log: who changed what, and when.
@@ -31,8 +31,8 @@ pub(crate) enum AuditCommand {
     List {
         #[command(flatten)]
         account: InAccount,
-        /// List only changes since this time, such as 2026-03-14T15:09:26Z, or this long ago, such as 2h or 7d.
-        /// A date, such as 2026-03-14, is its start in the account's time zone.
+        /// List only changes since this time, such as '2026-03-14 15:09' in the account's time zone, or this long ago, such
+        /// as 2h or 7d. A date is its start.
         #[arg(long, value_parser = values::since, allow_hyphen_values = true, value_name = "TIME")]
         since: Option<TimeArg>,
         /// Maximum number of changes to list.
@@ -45,13 +45,13 @@ pub(crate) async fn run(session: &Session, command: AuditCommand) -> Result<Outc
     let AuditCommand::List { account, since, limit } = command;
     let service = &session.service().await?;
     let account = lookup::account(service, &account).await?.id;
-    let since = lookup::since_in(service, account, since).await?;
+    let since = times::since(since.as_ref())?;
     // One entry more than the limit tells whether there are more.
     let filter = LogFilter { since };
     let (mut entries, _) = service.newest(&LIST_AUDIT_LOG, account, &filter, limit.saturating_add(1)).await?;
     let more = cut(&mut entries, limit);
     let table = Table::new(["AT", "ACTION", "OBJECT", "ACTOR"], &entries, |entry| {
-        let action = format!("{} {}", entry.action, object_word(&entry.object_kind));
+        let action = summary(&entry.object_kind, &entry.action);
         [full(entry.at), action, entry.object_id.to_string(), plain(&entry.actor)]
     });
     let note = more.then(|| "There are more entries; raise --limit to see them.".to_owned());

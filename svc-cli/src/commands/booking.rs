@@ -18,7 +18,7 @@ impl ResourceCommands for Booking {
     const CREATE: CreateOperation<Self> = Records::<Self>::CREATE;
     const UPDATE: UpdateOperation<Self> = Records::<Self>::UPDATE;
     const CREATE_EXAMPLE: &'static str =
-        "--contact 0195a3c4 --service-name 'Boiler service' \\\n    --start 2026-03-14T09:00:00+11:00";
+        "--contact b27d40aa91c3 --service-name 'Boiler service' \\\n    --start '2026-03-14 09:00'";
     const UPDATE_EXAMPLE: &'static str = "--status completed";
     const COLUMNS: &'static [(&'static str, &'static str)] = &[
         ("ID", "id"),

@@ -27,14 +27,14 @@ pub(crate) enum ContactCommand {
     /// Delete a contact.
     ///
     /// Invoices, quotes, bookings and jobs keep their reference to it. Its email address can be used again.
-    #[command(after_help = "Example:\n  svc contact delete 0195a3c4")]
+    #[command(after_help = "Example:\n  svc contact delete b27d40aa91c3")]
     Delete(Target),
     /// Erase a contact: delete it, and empty all personal fields.
     ///
     /// The personal fields of its jobs, the notes of its bookings, and what events have of them are emptied as well. Ids,
     /// numbers, amounts and times stay. Webhooks get contact.deleted with the id alone. A contact that is deleted already
     /// is named by its whole id.
-    #[command(after_help = "Example:\n  svc contact erase 0195a3c4 --reason 'asked by letter on 3 March'")]
+    #[command(after_help = "Example:\n  svc contact erase b27d40aa91c3 --reason 'asked by letter on 3 March'")]
     Erase {
         #[command(flatten)]
         target: Target,

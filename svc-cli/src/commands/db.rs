@@ -92,7 +92,7 @@ pub(crate) enum DbCommand {
     /// would miss changes with earlier ones. Records keep their times. First set the clock of the machine, then run the
     /// command; servers may run meanwhile. `svc db check` reports these accounts as well.
     #[command(after_help = "Examples:\n  svc db repair-clock\n  \
-                      svc db repair-clock --account 0195a3c8-0000-7000-8000-000000000001")]
+                      svc db repair-clock --account 8d2f41c07b9e")]
     RepairClock {
         /// Id of the account, or a part of it that no other account has. The default is all accounts.
         #[arg(long, alias = "tenant", value_name = "ID")]

@@ -26,7 +26,7 @@ use crate::output::{Outcome, Table, or_dash, plain, pretty};
 use crate::record::{Property, details, json_without, optional, state, table, text, time};
 use crate::service::{CallResult, Service, cut};
 use crate::session::Session;
-use crate::times::precise;
+use crate::times::{self, precise};
 use crate::values::{self, TimeArg};
 
 /// Inspect and replay deliveries, each of which sends one event to one webhook.
@@ -51,8 +51,8 @@ pub(crate) enum DeliveryCommand {
         /// List only deliveries of events of this kind, also of one that is no longer in the file of --event-kinds.
         #[arg(long, value_parser = values::kind_of_event(), value_name = "KIND")]
         event: Option<EventKind>,
-        /// List only deliveries of events since this time, such as 2026-03-14T15:09:26Z, or this long ago, such as 2h
-        /// or 7d. A date, such as 2026-03-14, is its start in the account's time zone.
+        /// List only deliveries of events since this time, such as '2026-03-14 15:09' in the account's time zone, or this
+        /// long ago, such as 2h or 7d. A date is its start.
         #[arg(long, value_parser = values::since, allow_hyphen_values = true, value_name = "TIME")]
         since: Option<TimeArg>,
         /// List only deliveries of events before this time, or before this long ago. A date is its start in the account's time
@@ -73,7 +73,9 @@ pub(crate) enum DeliveryCommand {
     ///
     /// The log has the newest 20 attempts, or all with --all-attempts. The body is that of the last attempt. Each attempt has its
     /// own `delivered_at` and its own signature.
-    #[command(after_help = "Examples:\n  svc delivery show 0195a3c6\n  svc delivery show 0195a3c6 --all-attempts")]
+    #[command(
+        after_help = "Examples:\n  svc delivery show 91fb3a6d08e4\n  svc delivery show 91fb3a6d08e4 --all-attempts"
+    )]
     Show {
         /// Id of the delivery, which each attempt sends in the X-SVC-Delivery header.
         id: IdArg,
@@ -92,10 +94,10 @@ pub(crate) enum DeliveryCommand {
     ///
     /// With --subscription, the server replays all selected deliveries at the pace of the endpoint and continues after
     /// a restart.
-    #[command(after_help = "Examples:\n  svc delivery replay 0195a3c6\n  \
-                      svc delivery replay --subscription 0195a3c5 --since 2d\n  \
-                      svc delivery replay --subscription 0195a3c5 \\\n    \
-                      --since 2026-03-01T00:00:00Z --until 2026-03-02T00:00:00Z --status failed,held --missed --wait")]
+    #[command(after_help = "Examples:\n  svc delivery replay 91fb3a6d08e4\n  \
+                      svc delivery replay --subscription 4e80d7135c2b --since 2d\n  \
+                      svc delivery replay --subscription 4e80d7135c2b \\\n    \
+                      --since 2026-03-01 --until '2026-03-02 12:00' --status failed,held --missed --wait")]
     Replay {
         /// Id of the delivery to replay.
         #[arg(required_unless_present = "subscription", conflicts_with = "subscription")]
@@ -105,8 +107,8 @@ pub(crate) enum DeliveryCommand {
         /// Replay deliveries of the webhook subscription with this id, instead of one delivery.
         #[arg(long, value_name = "ID", requires = "since")]
         subscription: Option<IdArg>,
-        /// Replay deliveries of events since this time, such as 2026-03-14T15:09:26Z, or this long ago, such as 2h or
-        /// 7d. A date, such as 2026-03-14, is its start in the account's time zone.
+        /// Replay deliveries of events since this time, such as '2026-03-14 15:09' in the account's time zone, or this long
+        /// ago, such as 2h or 7d. A date is its start.
         #[arg(long, value_parser = values::since, allow_hyphen_values = true, value_name = "TIME", conflicts_with = "id")]
         since: Option<TimeArg>,
         /// Replay deliveries of events before this time. A date is its start in the account's time zone. The default is now.
@@ -173,10 +175,11 @@ pub(crate) async fn run(session: &Session, command: DeliveryCommand) -> Result<O
     let service = &session.service().await?;
     match command {
         DeliveryCommand::List { account, subscription, status, event, since, until, limit, follow } => {
-            let account = lookup::account(service, &account).await?.id;
+            let account =
+                lookup::account_with::<WebhookSubscription>(service, &account, subscription.as_ref()).await?.id;
             let subscription_id = lookup::optional_id::<WebhookSubscription>(service, account, subscription).await?;
-            let since = lookup::since_in(service, account, since).await?;
-            let until = lookup::since_in(service, account, until).await?;
+            let since = times::since(since.as_ref())?;
+            let until = times::since(until.as_ref())?;
             let of_webhook = WebhookDeliveryListFilter { status, kind: event, since, until };
             let filter = DeliveryListFilter { subscription_id, of_webhook };
             if follow {
@@ -213,8 +216,8 @@ pub(crate) async fn run(session: &Session, command: DeliveryCommand) -> Result<O
                 "Replay deliveries of the webhook to {}? Its receiver may get events a second time.",
                 found.record.url.as_str()
             ))?;
-            let since = lookup::since_in(service, found.tenant_id, since).await?;
-            let until = lookup::since_in(service, found.tenant_id, until).await?;
+            let since = times::since(since.as_ref())?;
+            let until = times::since(until.as_ref())?;
             let selection = ReplaySelection {
                 since: since.map_or(service.now(), |since| since.0),
                 until: until.map(|until| until.0),

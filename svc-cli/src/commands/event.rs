@@ -28,6 +28,7 @@ use crate::output::{Outcome, Table, or_dash, pretty, state};
 use crate::record::{Property, details, optional, table, text, time};
 use crate::service::{CallResult, Service, cut};
 use crate::session::Session;
+use crate::times;
 use crate::values::{self, TimeArg};
 
 /// List and show events, and emit those that originate outside this service.
@@ -45,8 +46,8 @@ pub(crate) enum EventCommand {
         /// List only events of this kind.
         #[arg(long, value_parser = values::kind_of_event(), hide_possible_values = true, value_name = "KIND")]
         kind: Option<EventKind>,
-        /// List only events since this time, such as 2026-03-14T15:09:26Z, or this long ago, such as 2h or 7d. A date, such as
-        /// 2026-03-14, is its start in the account's time zone.
+        /// List only events since this time, such as '2026-03-14 15:09' in the account's time zone, or this long ago, such as
+        /// 2h or 7d. A date is its start.
         #[arg(long, value_parser = values::since, allow_hyphen_values = true, value_name = "TIME")]
         since: Option<TimeArg>,
         /// Maximum number of events to list.
@@ -54,7 +55,7 @@ pub(crate) enum EventCommand {
         limit: u32,
     },
     /// Show an event, the record in it and its deliveries.
-    #[command(after_help = "Example:\n  svc event show 0195a3c8")]
+    #[command(after_help = "Example:\n  svc event show 3ca7519be04d")]
     Show {
         /// Id of the event, or a part of it that no other one has.
         id: IdArg,
@@ -163,7 +164,7 @@ pub(crate) async fn run(session: &Session, command: EventCommand) -> Result<Outc
     match command {
         EventCommand::List { account, kind, since, limit } => {
             let account = lookup::account(service, &account).await?.id;
-            let since = lookup::since_in(service, account, since).await?;
+            let since = times::since(since.as_ref())?;
             list(service, account, kind, since, limit).await
         }
         EventCommand::Show { id, account } => show(service, lookup::find(service, &id, &account).await?).await,

@@ -26,6 +26,7 @@ use crate::ids::InAccount;
 use crate::output::{self, Outcome};
 use crate::service::{CallError, CallResult, Service};
 use crate::session::Session;
+use crate::times;
 use crate::values::{self, Format, TimeArg};
 
 /// The types of records that can be exported.
@@ -73,8 +74,8 @@ pub(crate) struct Export {
     /// takes no formula.
     #[arg(long)]
     escape_formulas: bool,
-    /// Export only records changed since this time, such as 2026-03-14T15:09:26Z, or this long ago, such as 2h or 7d.
-    /// A date, such as 2026-03-14, is its start in the account's time zone.
+    /// Export only records changed since this time, such as '2026-03-14 15:09' in the account's time zone, or this long ago,
+    /// such as 2h or 7d. A date is its start.
     #[arg(long, value_parser = values::since, allow_hyphen_values = true, value_name = "TIME")]
     since: Option<TimeArg>,
     /// Add the field `amount_paid` to each invoice.
@@ -106,7 +107,7 @@ pub(crate) async fn run(session: &Session, options: Export) -> Result<Outcome, F
         return Err(Failure::new(Exit::Usage, "--format csv applies to records of one type only."));
     }
     let account = lookup::account(service, &account).await?.id;
-    let since = lookup::since_in(service, account, since).await?;
+    let since = times::since(since.as_ref())?;
     let source = Source { service, account, since };
     let sink = match (format, session.is_json()) {
         (Format::Ndjson, false) => Sink::Lines(Box::new(output::stream())),

@@ -288,9 +288,12 @@ fn count(summary: &mut Summary, refusals: &mut Refusals, kind: ImportKind, row: 
             summary.updated += 1;
             return Ok(());
         }
-        Ok(ImportedRow { problem: Some(problem), .. }) => refusals::reported(problem),
+        Ok(ImportedRow { problem: Some(problem), .. }) => {
+            let problem = refusals::reported(problem);
+            row.added_by.map_or(problem.clone(), |line| refusals::by_line(problem, line))
+        }
         Ok(ImportedRow { existing_id, fields, .. }) => {
-            refusals::differs(kind, existing_id.unwrap_or_default(), &fields)
+            refusals::differs(kind, existing_id.unwrap_or_default(), row.added_by, &fields)
         }
         Err(problem) => problem,
     };

@@ -28,19 +28,19 @@ use crate::session::Session;
 /// These operations are not available through the API. Each of them emits its events, which are delivered to the
 /// account's webhooks.
 #[derive(Clone, Debug, Subcommand)]
-#[command(after_help = "Example:\n  svc invoice pay 0195a3c3 --amount 40")]
+#[command(after_help = "Example:\n  svc invoice pay 6f1c02d93b5e --amount 40")]
 pub(crate) enum InvoiceCommand {
     #[command(flatten)]
     Records(RecordCommand<Invoice>),
     /// Send a draft invoice to the customer.
-    #[command(after_help = "Example:\n  svc invoice send 0195a3c3")]
+    #[command(after_help = "Example:\n  svc invoice send 6f1c02d93b5e")]
     Send(Target),
     /// Record that the customer viewed a sent invoice.
-    #[command(after_help = "Example:\n  svc invoice view 0195a3c3")]
+    #[command(after_help = "Example:\n  svc invoice view 6f1c02d93b5e")]
     View(Target),
     /// Record a payment of the outstanding amount or of a part of it.
-    #[command(after_help = "Examples:\n  svc invoice pay 0195a3c3\n  \
-                      svc invoice pay 0195a3c3 --amount 40")]
+    #[command(after_help = "Examples:\n  svc invoice pay 6f1c02d93b5e\n  \
+                      svc invoice pay 6f1c02d93b5e --amount 40")]
     Pay {
         #[command(flatten)]
         target: Target,
@@ -51,16 +51,16 @@ pub(crate) enum InvoiceCommand {
         note: PaymentNote,
     },
     /// Cancel an invoice that has no payments.
-    #[command(after_help = "Example:\n  svc invoice void 0195a3c3")]
+    #[command(after_help = "Example:\n  svc invoice void 6f1c02d93b5e")]
     Void(Target),
     /// Send an invoice again, without changing it.
-    #[command(after_help = "Example:\n  svc invoice resend 0195a3c3")]
+    #[command(after_help = "Example:\n  svc invoice resend 6f1c02d93b5e")]
     Resend(Target),
     /// Record a refund of the amount paid or of a part of it.
     ///
     /// A full refund cancels the invoice. A partial refund leaves its status unchanged.
-    #[command(after_help = "Examples:\n  svc invoice refund 0195a3c3\n  \
-                      svc invoice refund 0195a3c3 --amount 40")]
+    #[command(after_help = "Examples:\n  svc invoice refund 6f1c02d93b5e\n  \
+                      svc invoice refund 6f1c02d93b5e --amount 40")]
     Refund {
         #[command(flatten)]
         target: Target,
@@ -75,7 +75,7 @@ pub(crate) enum InvoiceCommand {
     /// An invoice that is sent, viewed or partially paid becomes overdue when its due date is before the current date
     /// in the account's time zone. The server does this once a day, after midnight, unless it runs with --overdue off.
     #[command(after_help = "Examples:\n  svc invoice overdue\n  \
-                      svc invoice overdue --account 0195a3c1")]
+                      svc invoice overdue --account 8d2f41c07b9e")]
     Overdue {
         /// Id of the account, or a part of it that no other account has. The default is all accounts.
         #[arg(long, alias = "tenant", env = "SVC_TENANT", hide_env_values = true, value_name = "ID")]
@@ -109,7 +109,7 @@ impl ResourceCommands for Invoice {
     const LIST: ListOperation<Self> = Records::<Self>::SEARCH;
     const CREATE: CreateOperation<Self> = operations::CREATE_INVOICE;
     const UPDATE: UpdateOperation<Self> = operations::UPDATE_INVOICE;
-    const CREATE_EXAMPLE: &'static str = "--contact 0195a3c4 --total 99.95 --due 2026-04-13";
+    const CREATE_EXAMPLE: &'static str = "--contact b27d40aa91c3 --total 99.95 --due 2026-04-13";
     const UPDATE_EXAMPLE: &'static str = "--total 120 --due 2026-05-01";
     const COLUMNS: &'static [(&'static str, &'static str)] = &[
         ("ID", "id"),

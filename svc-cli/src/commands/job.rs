@@ -62,7 +62,7 @@ impl ResourceCommands for Job {
     const LIST: ListOperation<Self> = Records::<Self>::SEARCH;
     const CREATE: CreateOperation<Self> = Records::<Self>::CREATE;
     const UPDATE: UpdateOperation<Self> = Records::<Self>::UPDATE;
-    const CREATE_EXAMPLE: &'static str = "--title 'Replace the boiler' --contact 0195a3c4 --status scheduled";
+    const CREATE_EXAMPLE: &'static str = "--title 'Replace the boiler' --contact b27d40aa91c3 --status scheduled";
     const UPDATE_EXAMPLE: &'static str = "--status in_progress";
     const COLUMNS: &'static [(&'static str, &'static str)] = &[
         ("ID", "id"),

@@ -17,7 +17,7 @@ use crate::output::{Outcome, fields};
 use crate::record::{Property, details, json_without, optional, state, table, text, time};
 use crate::service::Service;
 use crate::session::Session;
-use crate::times::{full, last_use, moment, moment_or_dash, seconds};
+use crate::times::{self, full, last_use, moment, moment_or_dash, seconds};
 use crate::values::{self, Expiry};
 
 /// Manage API keys, with which an account's programs authenticate.
@@ -53,7 +53,7 @@ pub(crate) enum KeyCommand {
         account: InAccount,
     },
     /// Show a key, without its secret text.
-    #[command(after_help = "Example:\n  svc key show 0195a3c2")]
+    #[command(after_help = "Example:\n  svc key show 27c9e60b13fa")]
     Show {
         /// Id of the key.
         id: IdArg,
@@ -63,7 +63,7 @@ pub(crate) enum KeyCommand {
     /// Revoke a key, so that requests with it are rejected from now on.
     ///
     /// A revocation cannot be undone. Revoking a revoked key changes nothing.
-    #[command(after_help = "Example:\n  svc key revoke 0195a3c2")]
+    #[command(after_help = "Example:\n  svc key revoke 27c9e60b13fa")]
     Revoke {
         /// Id of the key.
         id: IdArg,
@@ -74,8 +74,8 @@ pub(crate) enum KeyCommand {
     ///
     /// The old key remains valid for the overlap, so that programs can switch to the new one. The new key is printed
     /// once and cannot be shown again.
-    #[command(after_help = "Examples:\n  svc key rotate 0195a3c2\n  \
-                      svc key rotate 0195a3c2 --overlap 7d")]
+    #[command(after_help = "Examples:\n  svc key rotate 27c9e60b13fa\n  \
+                      svc key rotate 27c9e60b13fa --overlap 7d")]
     Rotate {
         /// Id of the key.
         id: IdArg,
@@ -93,7 +93,7 @@ pub(crate) async fn run(session: &Session, command: KeyCommand) -> Result<Outcom
         KeyCommand::Create { account, scopes, name, expires, signed } => {
             let account = lookup::account(service, &account).await?;
             let expires = match expires {
-                Some(expires) => Some(lifetime(service, &account, expires).await?),
+                Some(expires) => Some(lifetime(service, &expires)?),
                 None => None,
             };
             let input = ApiKeyCreate {
@@ -129,10 +129,10 @@ pub(crate) async fn run(session: &Session, command: KeyCommand) -> Result<Outcom
 ///
 /// # Errors
 /// The time at which it expires is not after now.
-async fn lifetime(service: &Service, account: &Account, expires: Expiry) -> Result<Duration, Failure> {
+fn lifetime(service: &Service, expires: &Expiry) -> Result<Duration, Failure> {
     match expires {
-        Expiry::In(duration) => Ok(duration),
-        Expiry::At(at) => lifetime_until(lookup::time_in(service, account.id, at).await?, service.now()),
+        Expiry::In(duration) => Ok(*duration),
+        Expiry::At(at) => lifetime_until(times::instant(at)?, service.now()),
     }
 }
 

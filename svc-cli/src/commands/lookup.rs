@@ -13,10 +13,10 @@ use svc_core::find::{self as texts, Hit, MAX_HITS};
 use svc_core::input::{Input, ToBody};
 use svc_core::lookup::{KindInAccount, KindOfAll, MAX_SEARCHED, Matches, PartOfId, RecordId};
 use svc_core::operation::Operation;
-use svc_core::pages::{MAX_LIMIT, Since};
+use svc_core::pages::MAX_LIMIT;
 use svc_core::platform::operations::{self, Records};
 use svc_core::platform::{Account, ApiKey, DeliveryDetails, Event};
-use svc_core::values::{Id, RecordKind, TenantId, TimeZone, Timestamp};
+use svc_core::values::{Id, RecordKind, TenantId};
 use svc_core::webhooks::deliveries::Delivery;
 use svc_core::webhooks::events;
 use uuid::Uuid;
@@ -26,10 +26,13 @@ use crate::exit::{Exit, Failure};
 use crate::ids::{IdArg, IdPart, InAccount, Target};
 use crate::output::plain;
 use crate::service::{CallResult, Service};
-use crate::values::TimeArg;
+use crate::times;
 
 /// The number of accounts that an error lists.
 const LISTED_ACCOUNTS: u32 = 10;
+/// The highest number of accounts in which a record is looked for, one read each, where no index leads from its id to its
+/// account.
+const MAX_ASKED: u32 = 50;
 
 /// A type of record that is found by its id.
 pub(super) trait Lookup: DeserializeOwned + Send + Sync + 'static {
@@ -111,14 +114,47 @@ where
     find::<R>(service, &target.id, &target.account).await?.call(service, operation, input).await
 }
 
-/// Returns the account that a command works on: the one that was named, otherwise the only one of the service.
+/// Returns the account that a command works on: the one that was named, otherwise the only one of the service. People type
+/// and see times in its time zone.
 ///
 /// # Errors
 /// There is no such account, or none was named and there are several.
 pub(super) async fn account(service: &Service, named: &InAccount) -> Result<Account, Failure> {
-    if let Some(id) = &named.account {
-        return account_by_id(service, id).await;
+    let account = match &named.account {
+        Some(id) => account_by_id(service, id).await?,
+        None => only_account(service).await?,
+    };
+    times::use_zone_of(&account);
+    Ok(account)
+}
+
+/// Returns the account that a command works on, as [`account`] does. If none was named and there are several, it is the one of
+/// a record that was named by its whole id.
+///
+/// # Errors
+/// As [`account`], and if several accounts have the record.
+pub(super) async fn account_with<R: Lookup>(
+    service: &Service,
+    named: &InAccount,
+    record: Option<&IdArg>,
+) -> Result<Account, Failure> {
+    let Some(IdArg::Whole(id)) = record.filter(|_| named.account.is_none()) else {
+        return account(service, named).await;
+    };
+    match account(service, named).await {
+        // There are several accounts.
+        Err(failure) if failure.exit() == Exit::Usage => match owners::<R>(service, *id).await? {
+            // A webhook that is deleted has deliveries in its account still.
+            Some(owners) if owners.is_empty() && R::KIND == KindInAccount::Webhook => Err(failure),
+            Some(owners) => owner::<R>(*id, owners),
+            None => Err(failure),
+        },
+        account => account,
     }
+}
+
+/// Returns the only account of the service.
+async fn only_account(service: &Service) -> Result<Account, Failure> {
     // The account of operational events has no records, so it is meant only where it is named, and so is a sandbox.
     let (mut accounts, _) = service.accounts(None, LISTED_ACCOUNTS + 2, false).await?;
     accounts.retain(|account| account.id != PLATFORM_ACCOUNT);
@@ -213,11 +249,13 @@ pub(super) async fn find<R: Lookup>(
     id: &IdArg,
     named: &InAccount,
 ) -> Result<FoundRecord<R>, Failure> {
-    // A kind that is missing there is known in its account only.
-    let (tenant_id, whole) = match (id, &named.account, KindOfAll::from_text(R::KIND.as_str())) {
-        (IdArg::Whole(id), None, Some(kind)) => (account_of::<R>(service, kind, *id).await?, *id),
+    let (tenant_id, whole) = match (id, &named.account) {
+        (IdArg::Whole(id), None) if KindOfAll::from_text(R::KIND.as_str()).is_some() => {
+            let owners = owners::<R>(service, *id).await?.unwrap_or_default();
+            (owner::<R>(*id, owners)?.id, *id)
+        }
         _ => {
-            let account = account(service, named).await?.id;
+            let account = account_with::<R>(service, named, Some(id)).await?.id;
             (account, id_in::<R>(service, account, id).await?)
         }
     };
@@ -228,18 +266,44 @@ pub(super) async fn find<R: Lookup>(
     Ok(FoundRecord { tenant_id, id: whole.into(), record })
 }
 
-/// Returns the only account that has a record with this id.
-async fn account_of<R: Lookup>(service: &Service, kind: KindOfAll, id: Uuid) -> Result<TenantId, Failure> {
-    let found = service.call(&operations::FIND_ACCOUNTS, (), RecordId { kind, id }).await?;
+/// Returns the accounts that have a record with this id. `None` if that is not known.
+///
+/// An index leads from the ids of some kinds to their accounts. The others are looked for in each account, as long as there are
+/// few accounts.
+async fn owners<R: Lookup>(service: &Service, id: Uuid) -> Result<Option<Vec<Account>>, Failure> {
+    if let Some(kind) = KindOfAll::from_text(R::KIND.as_str()) {
+        return Ok(Some(service.call(&operations::FIND_ACCOUNTS, (), RecordId { kind, id }).await?.data));
+    }
+    let (accounts, has_more) = service.accounts(None, MAX_ASKED, true).await?;
+    if has_more || accounts.len() > MAX_ASKED as usize {
+        return Ok(None);
+    }
+    let mut owners = Vec::new();
+    for account in accounts {
+        match service.call(&R::GET, (account.id, id.into()), ()).await {
+            Ok(_) => owners.push(account),
+            Err(error) if error.is_not_found() => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(Some(owners))
+}
+
+/// Returns the only one of the accounts that have a record with this id.
+fn owner<R: Lookup>(id: Uuid, mut owners: Vec<Account>) -> Result<Account, Failure> {
     let name = R::KIND;
-    match &found.data[..] {
-        [] => {
+    match owners.len() {
+        0 => {
             let reason = format!("There is no {name} {id}; `svc {name} list` lists the {} of an account.", R::PLURAL);
             Err(Failure::new(Exit::NotFound, reason))
         }
-        [account] => Ok(account.id),
-        accounts => {
-            let (count, accounts) = (accounts.len(), listing(accounts));
+        1 => {
+            let account = owners.remove(0);
+            times::use_zone_of(&account);
+            Ok(account)
+        }
+        count => {
+            let accounts = listing(&owners);
             let reason = format!(
                 "The {name} {id} exists in {count} accounts; name one of them with --account or SVC_TENANT:{accounts}"
             );
@@ -390,35 +454,6 @@ pub(super) fn nothing_in<R: Lookup>(account: TenantId, id: &IdArg) -> Failure {
         Exit::NotFound,
         format!("Account {account} has no {name} {id}; `svc {name} list` lists its {}.", R::PLURAL),
     )
-}
-
-/// Returns when a time that was typed is. A date begins in the time zone of the account.
-///
-/// # Errors
-/// This program does not know the time zone.
-pub(super) async fn time_in(service: &Service, account: TenantId, typed: TimeArg) -> Result<Timestamp, Failure> {
-    let date = match typed {
-        TimeArg::At(at) => return Ok(at),
-        TimeArg::Date(date) => date,
-    };
-    let name = account_by_id(service, &IdArg::Whole(account.0)).await?.time_zone;
-    let zone = TimeZone::parse(&name).map_err(|_| {
-        let reason = format!("The time zone {name} of the account is not known here; give a time in place of {date}.");
-        Failure::new(Exit::Failed, reason)
-    })?;
-    Ok(zone.date_begins(date))
-}
-
-/// Returns when a time that may have been typed is, as [`time_in`] does.
-pub(super) async fn since_in(
-    service: &Service,
-    account: TenantId,
-    typed: Option<TimeArg>,
-) -> Result<Option<Since>, Failure> {
-    match typed {
-        Some(typed) => time_in(service, account, typed).await.map(|at| Some(Since(at))),
-        None => Ok(None),
-    }
 }
 
 /// Lists accounts, one per line.

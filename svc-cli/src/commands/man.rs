@@ -10,6 +10,7 @@ use clap_mangen::roff::{Roff, roman};
 use serde_json::json;
 
 use crate::exit::{Exit, Failure};
+use crate::options::with_marks;
 use crate::output::Outcome;
 
 /// Print the manual page of `svc`, or write one page per command.
@@ -76,7 +77,8 @@ fn without_global_options(command: &Command) -> Command {
 
 /// Generates the page of one command: the sections of clap_mangen, and the text that ends its help as further sections.
 fn page(command: &Command) -> io::Result<Page> {
-    let man = Manual::new(command.clone()).source(format!("svc {}", env!("CARGO_PKG_VERSION"))).manual("svc");
+    let man =
+        Manual::new(with_marks(command.clone())).source(format!("svc {}", env!("CARGO_PKG_VERSION"))).manual("svc");
     let mut roff = Vec::new();
     man.render_title(&mut roff)?;
     // Long options cannot be broken, so lines are not stretched to the right margin.

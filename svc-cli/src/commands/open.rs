@@ -5,13 +5,15 @@ use std::process::{Command, Stdio};
 
 use clap::Args;
 use serde_json::json;
+use svc_core::accounts::sessions::Role;
 use svc_core::lookup::KindInAccount;
-use svc_core::platform::{ApiKey, DeliveryDetails, Event};
+use svc_core::platform::{ApiKey, DashboardLinkCreate, DeliveryDetails, Event, operations};
 use svc_core::resources::bookings::Booking;
 use svc_core::resources::contacts::Contact;
 use svc_core::resources::invoices::Invoice;
 use svc_core::resources::jobs::Job;
 use svc_core::resources::quotes::Quote;
+use svc_core::values::TenantId;
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 
 use super::lookup::{self, Lookup};
@@ -23,7 +25,8 @@ use crate::session::Session;
 
 /// Print the address of the page of the dashboard that shows something, or open it in the browser.
 ///
-/// The browser needs a session of the account, which `svc dashboard link` begins.
+/// The address signs the browser in as an owner of the account: it works once, for ten minutes, so give it to nobody. A platform
+/// key makes it only with the scope members:write. Without one, and with --no-sign-in, the browser needs a session of its own.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  svc open\n  svc open 6f1c02d93b5e --browser\n  \
                   svc open 6f1c02d93b5e --url https://api.example.com")]
@@ -33,6 +36,9 @@ pub(crate) struct Open {
     /// Open the page in the browser, which is $BROWSER or the one of the desktop.
     #[arg(long)]
     browser: bool,
+    /// Do not sign in: the address is that of the page alone.
+    #[arg(long)]
+    no_sign_in: bool,
     /// URL at which the browser reaches the server.
     #[arg(long, env = "SVC_URL", default_value = "http://127.0.0.1:8080", value_name = "URL")]
     url: String,
@@ -40,27 +46,56 @@ pub(crate) struct Open {
     account: InAccount,
 }
 
-/// The path of the page of a record, if it is there.
-type PageOf<'a> = Pin<Box<dyn Future<Output = Result<Option<String>, Failure>> + 'a>>;
+/// A page of the dashboard: its path below `/dashboard`, and its account.
+struct DashboardPage {
+    path: String,
+    account: TenantId,
+}
+
+/// The page of a record, if it is there.
+type PageOf<'a> = Pin<Box<dyn Future<Output = Result<Option<DashboardPage>, Failure>> + 'a>>;
 
 pub(crate) async fn run(session: &Session, options: Open) -> Result<Outcome, Failure> {
     let service = &session.service().await?;
-    let Open { id, browser, url, account } = options;
-    let path = match id {
-        None => String::new(),
-        Some(id) => path_of(service, &id, &account).await?,
+    let Open { id, browser, no_sign_in, url, account } = options;
+    let DashboardPage { path, account } = match id {
+        None => DashboardPage { path: String::new(), account: lookup::account(service, &account).await?.id },
+        Some(id) => page_of(service, &id, &account).await?,
     };
-    let url = format!("{}/dashboard{path}", url.trim_end_matches('/'));
+    let base = url.trim_end_matches('/');
+    let page = format!("{base}/dashboard{path}");
+    let link = if no_sign_in { None } else { sign_in_link(service, account).await? };
+    let note = (link.is_none() && !no_sign_in).then_some(
+        "The platform key does not have the scope members:write, so this does not sign in: the page asks for it, unless the \
+         browser is signed in already.",
+    );
+    // The link leads to the page.
+    let to = if path.is_empty() { String::new() } else { format!("&page={path}") };
+    let sign_in = link.map(|link| format!("{base}{link}{to}"));
+    let shown = sign_in.as_ref().unwrap_or(&page).clone();
     if browser {
-        open_in_browser(&url)?;
+        open_in_browser(&shown)?;
     }
-    Outcome::new(&json!({ "url": url }), url)
+    Ok(Outcome::new(&json!({ "url": page, "sign_in_url": sign_in }), shown)?.with_note(note.map(str::to_owned)))
 }
 
-/// Returns the path of the page of whatever has an id, below `/dashboard`.
-async fn path_of(service: &Service, id: &IdArg, account: &InAccount) -> Result<String, Failure> {
-    let account = lookup::account(service, account).await?.id;
-    let named = InAccount { account: Some(IdArg::Whole(account.0)) };
+/// Returns the path of a link that signs an owner in. `None` if the platform key may not make one.
+async fn sign_in_link(service: &Service, account: TenantId) -> Result<Option<String>, Failure> {
+    let input = DashboardLinkCreate { role: Role::Owner, identity: None };
+    match service.call(&operations::CREATE_DASHBOARD_LINK, account, input).await {
+        Err(error) if error.is_forbidden() => Ok(None),
+        link => Ok(Some(link?.path)),
+    }
+}
+
+/// Returns the page of whatever has an id.
+async fn page_of(service: &Service, id: &IdArg, named: &InAccount) -> Result<DashboardPage, Failure> {
+    let account = match lookup::account(service, named).await {
+        // Of several accounts, a whole id tells which is meant.
+        Err(failure) if failure.exit() == Exit::Usage && matches!(id, IdArg::Whole(_)) => None,
+        account => Some(account?.id),
+    };
+    let named = InAccount { account: account.map(|account| IdArg::Whole(account.0)) };
     let pages: [PageOf<'_>; 9] = [
         Box::pin(page::<Contact>(service, id, &named)),
         Box::pin(page::<Invoice>(service, id, &named)),
@@ -73,23 +108,26 @@ async fn path_of(service: &Service, id: &IdArg, account: &InAccount) -> Result<S
         Box::pin(page::<ApiKey>(service, id, &named)),
     ];
     for page in pages {
-        if let Some(path) = page.await? {
-            return Ok(path);
+        if let Some(page) = page.await? {
+            return Ok(page);
         }
     }
-    let reason =
-        format!("Account {account} has no record, webhook, event, delivery or key {id}; list those of its type.");
+    let account = account.map_or_else(|| "No account has a".to_owned(), |account| format!("Account {account} has no"));
+    let reason = format!("{account} record, webhook, event, delivery or key {id}; list those of its type.");
     Err(Failure::new(Exit::NotFound, reason))
 }
 
-/// Returns the path of the page of a record, if there is one of this type with the id. Keys have one page.
-async fn page<R: Lookup>(service: &Service, id: &IdArg, account: &InAccount) -> Result<Option<String>, Failure> {
-    match lookup::find::<R>(service, id, account).await {
-        Ok(_) if R::KIND == KindInAccount::Key => Ok(Some("/keys".to_owned())),
-        Ok(found) => Ok(Some(format!("/{}/{}", R::PLURAL, found.id))),
-        Err(failure) if failure.exit() == Exit::NotFound => Ok(None),
-        Err(failure) => Err(failure),
-    }
+/// Returns the page of a record, if there is one of this type with the id. Keys have one page.
+async fn page<R: Lookup>(service: &Service, id: &IdArg, account: &InAccount) -> Result<Option<DashboardPage>, Failure> {
+    let found = match lookup::find::<R>(service, id, account).await {
+        Err(failure) if failure.exit() == Exit::NotFound => return Ok(None),
+        found => found?,
+    };
+    let path = match R::KIND {
+        KindInAccount::Key => "/keys".to_owned(),
+        _ => format!("/{}/{}", R::PLURAL, found.id),
+    };
+    Ok(Some(DashboardPage { path, account: found.tenant_id }))
 }
 
 /// Starts the browser, and does not wait for it.

@@ -7,7 +7,7 @@ use serde::Serialize;
 use svc_core::accounts::platform_keys::{self, PlatformKey, PlatformKeyCreate, PlatformScope};
 use svc_core::error::Error;
 use svc_core::store::Store;
-use svc_core::values::{Text, TimeZone};
+use svc_core::values::Text;
 
 use super::key::{expiry, lifetime_until, status};
 use super::lookup;
@@ -16,7 +16,8 @@ use crate::ids::IdArg;
 use crate::output::Outcome;
 use crate::record::{Property, details, optional, state, table, text, time};
 use crate::session::Session;
-use crate::values::{self, Expiry, TimeArg};
+use crate::times;
+use crate::values::{self, Expiry};
 
 /// Manage the keys of the platform API, with which programs of the operator work on all accounts
 #[derive(Clone, Debug, Subcommand)]
@@ -49,7 +50,7 @@ pub(crate) enum PlatformKeyCommand {
     /// Revoke a key of the platform API, so that requests with it are rejected from now on.
     ///
     /// A revocation cannot be undone. Revoking a revoked key changes nothing.
-    #[command(after_help = "Example:\n  svc platform-key revoke 0195a3c2")]
+    #[command(after_help = "Example:\n  svc platform-key revoke 27c9e60b13fa")]
     Revoke {
         /// Id of the key.
         id: IdArg,
@@ -73,8 +74,8 @@ pub(crate) async fn run(session: &Session, command: PlatformKeyCommand) -> Resul
             let now = store.env().now();
             let expires_in = match expires {
                 Some(Expiry::In(duration)) => Some(duration),
-                Some(Expiry::At(TimeArg::At(at))) => Some(lifetime_until(at, now)?),
-                Some(Expiry::At(TimeArg::Date(date))) => Some(lifetime_until(TimeZone::UTC.date_begins(date), now)?),
+                // Without an account, the time zone is UTC.
+                Some(Expiry::At(at)) => Some(lifetime_until(times::instant(&at)?, now)?),
                 None => None,
             };
             create(store, PlatformKeyCreate { name, scopes, expires_in }).await

@@ -19,15 +19,15 @@ use crate::session::Session;
 
 /// Manage quotes, record that the customer accepted or declined them, and make their jobs.
 #[derive(Clone, Debug, Subcommand)]
-#[command(after_help = "Example:\n  svc quote accept 0195a3c7")]
+#[command(after_help = "Example:\n  svc quote accept d5630e8f27ac")]
 pub(crate) enum QuoteCommand {
     #[command(flatten)]
     Records(RecordCommand<Quote>),
     /// Record that the customer accepted a sent quote that has not expired.
-    #[command(after_help = "Example:\n  svc quote accept 0195a3c7")]
+    #[command(after_help = "Example:\n  svc quote accept d5630e8f27ac")]
     Accept(Target),
     /// Record that the customer declined a sent quote.
-    #[command(after_help = "Example:\n  svc quote decline 0195a3c7")]
+    #[command(after_help = "Example:\n  svc quote decline d5630e8f27ac")]
     Decline(Target),
     /// Make the job of an accepted quote.
     ///
@@ -51,7 +51,7 @@ impl ResourceCommands for Quote {
     const LIST: ListOperation<Self> = Records::<Self>::SEARCH;
     const CREATE: CreateOperation<Self> = Records::<Self>::CREATE;
     const UPDATE: UpdateOperation<Self> = Records::<Self>::UPDATE;
-    const CREATE_EXAMPLE: &'static str = "--contact 0195a3c4 --total 1500 --valid-until 2026-04-13";
+    const CREATE_EXAMPLE: &'static str = "--contact b27d40aa91c3 --total 1500 --valid-until 2026-04-13";
     const UPDATE_EXAMPLE: &'static str = "--status sent";
     const COLUMNS: &'static [(&'static str, &'static str)] = &[
         ("ID", "id"),

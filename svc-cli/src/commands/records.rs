@@ -22,11 +22,13 @@ use super::input::read_input;
 use super::lookup::{self, FoundRecord};
 use super::resource::{ResourceCommands, cell, details, members, title};
 use crate::exit::{Exit, Failure};
-use crate::fields::{Body, BodySource, FieldValue, Filters, clear, option_name, stream};
+use crate::fields::{Body, BodySource, FieldValue, Filters, by_options, clear, stream};
 use crate::ids::{InAccount, Target};
+use crate::options::option_name;
 use crate::output::{Outcome, Table, capitalized};
 use crate::service::{CallError, Service};
 use crate::session::Session;
+use crate::times;
 use crate::values::{self, TimeArg};
 
 /// The commands that every resource has.
@@ -43,8 +45,8 @@ pub(crate) enum RecordCommand<R: ResourceCommands> {
 pub(crate) struct ListRecords<F: Input> {
     #[command(flatten)]
     pub(crate) filters: Filters<F>,
-    /// List what changed at or after this time, such as 2026-03-14T15:09:26Z, or this long ago, such as 2h or 7d; oldest
-    /// change first. A date, such as 2026-03-14, is its start in the account's time zone.
+    /// List what changed at or after this time, such as '2026-03-14 15:09' in the account's time zone, or this long ago, such
+    /// as 2h or 7d; oldest change first. A date is its start.
     #[arg(long, value_parser = values::since, allow_hyphen_values = true, value_name = "TIME", help_heading = "Filters")]
     pub(crate) updated_since: Option<TimeArg>,
     /// Maximum number of records to list.
@@ -89,7 +91,7 @@ fn commands<R: ResourceCommands>() -> [Command; 4] {
     let show = Target::augment_args(Command::new("show"))
         .about(format!("Show {a_record}"))
         .long_about(None)
-        .after_help(format!("Example:\n  svc {name} show 0195a3c8"));
+        .after_help(format!("Example:\n  svc {name} show 3ca7519be04d"));
     let create = R::with_own_options(CreateRecord::<R::Create>::augment_args(Command::new("create")))
         .about(format!("Create {a_record}"))
         .long_about(format!(
@@ -105,7 +107,7 @@ fn commands<R: ResourceCommands>() -> [Command; 4] {
             "Change {a_record}.\n\nFields that are not named stay as they are. The events of the change are delivered to \
              webhooks."
         ))
-        .after_help(format!("Example:\n  svc {name} update 0195a3c8 {}", R::UPDATE_EXAMPLE))
+        .after_help(format!("Example:\n  svc {name} update 3ca7519be04d {}", R::UPDATE_EXAMPLE))
         .args(clear::<R::Update>());
     [list, show, create, update]
 }
@@ -168,7 +170,9 @@ pub(crate) async fn run<R: ResourceCommands<Creation: CreationText>>(
             Outcome::new(&record, details(&record))
         }
         RecordCommand::Create(options) => {
-            let account = lookup::account(service, &options.account).await?.id;
+            // The only records that others refer to are contacts.
+            let contact = options.body.id();
+            let account = lookup::account_with::<Contact>(service, &options.account, contact).await?.id;
             create(service, account, &R::CREATE, &options.body).await
         }
         RecordCommand::Update(UpdateRecord { target, body }) => {
@@ -227,7 +231,7 @@ async fn list<R: ResourceCommands>(
 ) -> Result<Outcome, Failure> {
     let account = lookup::account(service, &options.account).await?.id;
     let ListRecords { updated_since, limit: wanted, .. } = options;
-    let updated_since = lookup::since_in(service, account, updated_since).await?;
+    let updated_since = times::since(updated_since.as_ref())?;
     let filter: R::ListFilter = filter(&options.filters)?;
     let is_search = options.filters.pairs.iter().any(|(name, _)| name == "search");
     if is_search {
@@ -237,7 +241,8 @@ async fn list<R: ResourceCommands>(
         let page = ListParams { limit, cursor: cursor.map(Into::into), updated_since };
         Listing { page, filter: filter.clone() }
     };
-    let (records, has_more) = service.list(&R::LIST, account, wanted, query).await?;
+    let listed = service.list(&R::LIST, account, wanted, query).await;
+    let (records, has_more) = listed.map_err(|error| by_options::<R::ListFilter>(&error.into()))?;
     let rows = rows(session, service, account, &records).await?;
     let table = Table::new(R::COLUMNS.iter().map(|(heading, _)| *heading), &rows, |members| {
         R::COLUMNS.iter().map(|(_, fields)| cell(members, fields)).collect::<Vec<_>>()
@@ -253,9 +258,9 @@ async fn list<R: ResourceCommands>(
 
 /// Reads the filters of a list.
 fn filter<F: Input>(filters: &Filters<F>) -> Result<F, Failure> {
-    let mut fields = Fields::from_query(filters.pairs.clone());
+    let mut fields = Fields::from_query(filters.query()?);
     let filter = F::take(&mut fields);
-    Ok(fields.finish(filter)?)
+    fields.finish(filter).map_err(|error| by_options::<F>(&error.into()))
 }
 
 /// Reads the input that was given as options or as JSON. Parts of the ids of contacts are completed.
@@ -267,6 +272,7 @@ async fn input<I: Input>(service: &Service, account: TenantId, body: &Body<I>) -
             for (name, value) in values {
                 let json = match value {
                     FieldValue::Json(json) => json.clone(),
+                    FieldValue::Time(time) => Json::String(times::instant(time)?.to_string()),
                     FieldValue::Id(id) => {
                         Json::String(lookup::id_in::<Contact>(service, account, id).await?.to_string())
                     }
@@ -279,9 +285,44 @@ async fn input<I: Input>(service: &Service, account: TenantId, body: &Body<I>) -
     read.map_err(|error| refusal(CallError::Rules(error), body))
 }
 
+/// What to do about a URL to which only a server for development delivers.
+const PRIVATE_WEBHOOKS: &str = "For development, `svc-server --allow-private-webhooks` (SVC_ALLOW_PRIVATE_WEBHOOKS) also \
+                                delivers to http:// and private addresses; beside its database, give `svc` the option as well.";
+
+/// Returns whether a server for development would take a URL that was refused.
+fn is_for_development<I: Input>(error: &Error, body: &Body<I>) -> bool {
+    let Error::Validation(violations) = error else { return false };
+    let is_http = |field: &str| match &body.source {
+        BodySource::Options(values) => values.iter().any(|(name, value)| match value {
+            FieldValue::Json(Json::String(url)) => name == field && url.trim().to_lowercase().starts_with("http://"),
+            // That of a token is inside.
+            FieldValue::Json(Json::Object(_)) => field.starts_with(name.as_str()),
+            _ => false,
+        }),
+        BodySource::File(_) => true,
+    };
+    violations.as_slice().iter().any(|it| {
+        let message = it.message.as_str();
+        message.contains("must be on a public host") || message.ends_with("must be an https URL") && is_http(&it.field)
+    })
+}
+
 /// Words the refusal of an input: by its options, or by the fields of the JSON.
 fn refusal<I: Input>(error: CallError, body: &Body<I>) -> Failure {
     let CallError::Rules(error) = error else { return error.into() };
+    let is_for_development = is_for_development(&error, body);
+    let failure = match (&body.source, worded(error, body)) {
+        (BodySource::Options(_), failure) => by_options::<I>(&failure),
+        // The file has fields.
+        (BodySource::File(_), failure) => failure,
+    };
+    match is_for_development {
+        true => Failure::new(failure.exit(), format!("{} {PRIVATE_WEBHOOKS}", failure.message())),
+        false => failure,
+    }
+}
+
+fn worded<I: Input>(error: Error, body: &Body<I>) -> Failure {
     match (error, &body.source) {
         (Error::ReferenceNotFound(field), source) => {
             let option = option_name(field);

@@ -16,7 +16,7 @@ use crate::ids::{IdArg, InAccount};
 use crate::output::{Outcome, Table, or_dash, plain_json, plain_line, verdict};
 use crate::service::{Service, cut};
 use crate::session::Session;
-use crate::times::precise;
+use crate::times::{self, precise};
 use crate::values::{self, TimeArg};
 
 /// Inspect the requests that programs make with API keys.
@@ -52,8 +52,8 @@ pub(crate) struct ListRequests {
     /// List only requests with this API key.
     #[arg(long, value_name = "ID")]
     key: Option<IdArg>,
-    /// List only requests since this time, such as 2026-03-14T15:09:26Z, or this long ago, such as 2h. A date, such as
-    /// 2026-03-14, is its start in the account's time zone.
+    /// List only requests since this time, such as '2026-03-14 15:09' in the account's time zone, or this long ago, such as
+    /// 2h. A date is its start.
     #[arg(long, value_parser = values::since, allow_hyphen_values = true, value_name = "TIME")]
     since: Option<TimeArg>,
     /// Maximum number of requests to list.
@@ -78,9 +78,9 @@ pub(crate) async fn run(session: &Session, command: RequestCommand) -> Result<Ou
         session.refuse_csv("--follow; use --output json, or omit it")?;
     }
     let service = &session.service().await?;
-    let account = lookup::account(service, &account).await?.id;
+    let account = lookup::account_with::<ApiKey>(service, &account, key.as_ref()).await?.id;
     let key_id = lookup::optional_id::<ApiKey>(service, account, key).await?;
-    let since = lookup::since_in(service, account, since).await?;
+    let since = times::since(since.as_ref())?;
     let filter = RequestListFilter { since, method, path, status, key_id };
     if follow {
         let since = since.or(Some(Since(service.now())));

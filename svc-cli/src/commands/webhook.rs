@@ -29,7 +29,7 @@ use crate::ids::{InAccount, Target};
 use crate::output::{Outcome, fields};
 use crate::service::Service;
 use crate::session::Session;
-use crate::times::{moment, seconds};
+use crate::times::{self, moment, seconds};
 use crate::values::{self, TimeArg};
 
 /// Manage webhook subscriptions, the endpoints that events are delivered to.
@@ -47,8 +47,8 @@ pub(crate) enum WebhookCommand {
     Stats {
         #[command(flatten)]
         account: InAccount,
-        /// Count attempts for events since this time, such as 2026-03-14T15:09:26Z, or this long ago, such as 2h or 7d.
-        /// A date, such as 2026-03-14, is its start in the account's time zone.
+        /// Count attempts for events since this time, such as '2026-03-14 15:09' in the account's time zone, or this long
+        /// ago, such as 2h or 7d. A date is its start.
         #[arg(long, value_parser = values::since, allow_hyphen_values = true, default_value = "24h", value_name = "TIME")]
         since: TimeArg,
     },
@@ -56,28 +56,28 @@ pub(crate) enum WebhookCommand {
     ///
     /// New events are delivered from now on. Deliveries that are held stay held; send them with `svc delivery replay`.
     /// Enabling an enabled webhook changes nothing.
-    #[command(after_help = "Example:\n  svc webhook enable 0195a3c5")]
+    #[command(after_help = "Example:\n  svc webhook enable 4e80d7135c2b")]
     Enable(Target),
     /// Disable a webhook, so that nothing is delivered to it until it is enabled.
     ///
     /// Pending deliveries are held, and no deliveries are made for further events. A webhook that was paused is disabled as
     /// well, so nothing more is held for it.
     #[command(after_help = "Example:
-  svc webhook disable 0195a3c5")]
+  svc webhook disable 4e80d7135c2b")]
     Disable(Target),
     /// Delete a webhook.
     ///
     /// Its pending and held deliveries fail. Its log stays as long as that of any delivery.
     #[command(after_help = "Example:
-  svc webhook delete 0195a3c5")]
+  svc webhook delete 4e80d7135c2b")]
     Delete(Target),
     /// Send a test event to a webhook and show the result of the first attempt.
     ///
     /// The server that runs on this database delivers the event like any other, but to this webhook only. The event
     /// carries a sample record of its kind and the header `X-SVC-Test: true`. A failed attempt counts as a failure of
     /// the webhook and is retried as usual.
-    #[command(after_help = "Examples:\n  svc webhook test 0195a3c5\n  \
-                      svc webhook test 0195a3c5 --event invoice.paid --timeout 1m")]
+    #[command(after_help = "Examples:\n  svc webhook test 4e80d7135c2b\n  \
+                      svc webhook test 4e80d7135c2b --event invoice.paid --timeout 1m")]
     Test {
         #[command(flatten)]
         target: Target,
@@ -114,9 +114,9 @@ pub(crate) enum WebhookCommand {
     /// signature for each of the two secrets, and `X-SVC-Signature` still uses the old one, so that receivers keep
     /// working. Give the receivers the new secret, then run the command again with --finish, or wait for the end of the
     /// overlap.
-    #[command(after_help = "Examples:\n  svc webhook rotate-secret 0195a3c5\n  \
-                      svc webhook rotate-secret 0195a3c5 --overlap 7d\n  \
-                      svc webhook rotate-secret 0195a3c5 --finish")]
+    #[command(after_help = "Examples:\n  svc webhook rotate-secret 4e80d7135c2b\n  \
+                      svc webhook rotate-secret 4e80d7135c2b --overlap 7d\n  \
+                      svc webhook rotate-secret 4e80d7135c2b --finish")]
     RotateSecret {
         #[command(flatten)]
         target: Target,
@@ -214,7 +214,7 @@ pub(crate) async fn run(session: &Session, command: WebhookCommand) -> Result<Ou
         WebhookCommand::Stats { account, since } => {
             let service = &session.service().await?;
             let account = lookup::account(service, &account).await?.id;
-            let since = lookup::time_in(service, account, since).await?;
+            let since = times::instant(&since)?;
             statistics::run(service, account, Since(since)).await
         }
         WebhookCommand::Test { target, event, timeout } => {

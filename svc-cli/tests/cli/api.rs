@@ -27,6 +27,45 @@ fn a_response_is_printed_as_it_is_and_its_status_is_the_exit_code() {
 }
 
 #[test]
+fn fields_are_the_body_or_the_query() {
+    let mut session = SessionOn::<OnServer>::new();
+    session.account();
+    session.file("name.txt", "Analytical Engines");
+    let fields =
+        ["api", "POST", "/contacts", "-f", "email=ada@example.com", "-f", "phone=0412", "-F", "company_name=@name.txt"];
+    let created = session.output(&fields);
+    assert_eq!(created.status.code(), Some(0), "{created:?}");
+    let contact: serde_json::Value = serde_json::from_slice(&created.stdout).unwrap();
+    assert_eq!(
+        (&contact["data"]["phone"], &contact["data"]["company_name"]),
+        (&"0412".into(), &"Analytical Engines".into())
+    );
+    let id = contact["data"]["id"].as_str().unwrap();
+    let contact_id = format!("contact_id={id}");
+    session
+        .run(&["api", "POST", "/quotes", "-f", &contact_id, "-F", "total=99.95"])
+        .run(&["api", "POST", "/quotes", "-f", &contact_id, "-f", "total=99.95"])
+        .run(&[
+            "api",
+            "POST",
+            "/webhooks",
+            "-f",
+            "url=https://example.com/",
+            "-f",
+            "events[]=quote.accepted",
+            "-F",
+            "max_per_second=5",
+        ])
+        .run(&["api", "GET", "/contacts", "-f", "email=ada@example.com", "-F", "limit=1"])
+        .run(&["api", "GET", "/contacts?limit=1", "-f", "email=nobody&x@example.com"])
+        .run(&["api", "PATCH", &format!("/contacts/{id}"), "-F", "phone=null"])
+        .run(&["api", "POST", "/contacts", "-f", "email"])
+        .run(&["api", "POST", "/contacts", "-f", "a=1", "-f", "a[b]=2"])
+        .run(&["api", "POST", "/contacts", "-f", "email=a@example.com", "--data", "-"])
+        .assert("api_fields");
+}
+
+#[test]
 fn a_database_has_no_api() {
     let session = Session::new();
     session.account();

@@ -31,7 +31,7 @@ fn the_audit_log_lists_every_change() {
     let shown = text(&session.output(&["audit", "list", "--account", &account, "--json"]).stdout);
     assert!(!shown.contains("svcsig_") && !shown.contains(key["key"].as_str().unwrap()));
     let people = text(&session.output(&["audit", "list", "--account", &account, "--limit", "1"]).stdout);
-    assert!(people.contains("revoke key") && people.lines().count() == 2, "{people}");
+    assert!(people.contains("revoked key") && people.lines().count() == 2, "{people}");
     session
         .run(&["audit", "list", "--account", &account, "--limit", "1", "--json"])
         .run(&["audit", "list", "--account", &account, "--since", "2099-01-01T00:00:00Z"])

@@ -45,6 +45,60 @@ fn the_only_account_need_not_be_named() {
 }
 
 #[test]
+fn a_whole_id_tells_the_account() {
+    let mut session = Session::new();
+    let (account, other) = (session.account(), session.account());
+    let contact = session.contact(&account);
+    session.contact(&other);
+    let in_account = |args: &[&str]| session.id(&[args, &["--account", &account]].concat());
+    let booking = in_account(&[
+        "booking",
+        "create",
+        "--contact",
+        &contact,
+        "--service-name",
+        "Service",
+        "--start",
+        "2099-03-14T09:00:00Z",
+    ]);
+    let job = in_account(&["job", "create", "--title", "Boiler"]);
+    let webhook = in_account(&["webhook", "create", "--url", "https://example.com/hook", "--events", "*"]);
+    let event = in_account(&["trigger", "invoice.paid"]);
+    for (name, id) in
+        [("contact", &contact), ("booking", &booking), ("job", &job), ("event", &event), ("webhook", &webhook)]
+    {
+        assert_eq!(session.id(&[name, "show", id]), *id, "{name}");
+        let opened = session.json(&["open", id, "--no-sign-in"]);
+        assert!(opened["url"].as_str().unwrap().ends_with(id.as_str()), "{opened}");
+    }
+    let invoice = session.json(&["invoice", "create", "--contact", &contact, "--total", "5"]);
+    assert_eq!(invoice["contact_id"], contact.as_str());
+    assert_eq!(session.json(&["delivery", "list", "--subscription", &webhook]).as_array().unwrap().len(), 2);
+    let key = in_account(&["key", "create", "--scopes", "read"]);
+    assert_eq!(session.json(&["request", "list", "--key", &key]).as_array().unwrap().len(), 0);
+    session
+        .run(&["contact", "show", UNKNOWN_ID])
+        .run(&["contact", "show", "ffffffffffff"])
+        .run(&["invoice", "create", "--contact", UNKNOWN_ID, "--total", "5"])
+        .run(&["open", UNKNOWN_ID])
+        .assert("ids_of_accounts");
+    // An import gives records of two accounts the same id.
+    session.file("people.csv", format!("id,email\n{contact},ada2@example.com\n"));
+    session.json(&["import", "contacts", "people.csv", "--account", &other]);
+    let output = session.output(&["contact", "show", &contact]);
+    assert_eq!(output.status.code(), Some(4), "{output:?}");
+    assert!(text(&output.stderr).contains("exists in 2 accounts; name one of them"), "{output:?}");
+    // Where there are many accounts, they are not all asked.
+    for _ in 0..49 {
+        session.account();
+    }
+    let output = session.output(&["job", "show", &job]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert_eq!(session.id(&["webhook", "show", &webhook]), webhook);
+    assert_eq!(session.id(&["job", "show", &job, "--account", &account]), job);
+}
+
+#[test]
 fn an_empty_variable_counts_as_unset() {
     let session = Session::new();
     let account = session.account();

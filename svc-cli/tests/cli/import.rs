@@ -164,6 +164,42 @@ fn a_dry_run_changes_nothing() {
 }
 
 #[test]
+fn a_dry_run_names_the_line_that_would_add_a_record() {
+    let mut session = Session::new();
+    let account = session.account();
+    session.contact(&account);
+    let id = "0195a3c8-0000-7000-8000-00000000000a";
+    session.file(
+        "people.csv",
+        format!(
+            "email,first_name,id\nbob@example.com,Bob,\nBOB@example.com,Rob,\nada@example.com,Eve,\n\
+             bob@example.com,Bobby,{id}\n"
+        ),
+    );
+    session.file("bills.csv", format!("invoice_number,total,id\nA-1,5,\nA-2,6,\nA-1,7,\nA-2,8,{id}\n"));
+    for (kind, file) in [("contacts", "people.csv"), ("invoices", "bills.csv")] {
+        let import = ["import", kind, "--account", &account, file];
+        session
+            .run(&[&import[..], &["--dry-run", "--report", &format!("dry-{kind}")]].concat())
+            .run(&[&import[..], &["--report", &format!("real-{kind}")]].concat());
+        let report = |kind: &str| -> Vec<serde_json::Value> {
+            session.read_file(kind).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        };
+        let (dry, real) = (report(&format!("dry-{kind}")), report(&format!("real-{kind}")));
+        assert_eq!(dry.len(), real.len());
+        for (dry, real) in dry.iter().zip(&real) {
+            assert_eq!((&dry["line"], &dry["code"]), (&real["line"], &real["code"]));
+            // An id that was rolled back is that of no record.
+            let exists = dry["existing_id"]
+                .as_str()
+                .is_none_or(|id| session.output(&["contact", "show", id, "--account", &account]).status.success());
+            assert!(exists, "{dry}");
+        }
+    }
+    session.assert("import_dry_run");
+}
+
+#[test]
 fn existing_contacts_change_only_with_update() {
     let mut session = Session::new();
     let account = session.account();

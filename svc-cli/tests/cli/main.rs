@@ -44,6 +44,7 @@ mod remote;
 mod request;
 mod server;
 mod terminal;
+mod times;
 mod webhook;
 
 /// The transcripts again, on a server elsewhere.
@@ -74,5 +75,6 @@ mod on_server {
     mod quote;
     mod records;
     mod request;
+    mod times;
     mod webhook;
 }

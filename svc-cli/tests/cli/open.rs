@@ -30,7 +30,10 @@ fn the_browser_gets_the_address() {
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let opened =
         until("the browser", || session.files().contains(&"opened".to_owned()).then(|| session.read_file("opened")));
-    assert_eq!(opened, "http://127.0.0.1:8080/dashboard\n");
+    assert!(opened.starts_with("http://127.0.0.1:8080/dashboard/sign-in?token="), "{opened}");
+    let plain = session.json(&["open", "--no-sign-in"]);
+    assert_eq!(plain["url"], "http://127.0.0.1:8080/dashboard");
+    assert!(plain["sign_in_url"].is_null(), "{plain}");
     let output = session.program(&["open", "--browser"]).env("BROWSER", "./no-browser").output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{output:?}");
 }

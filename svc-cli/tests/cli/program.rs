@@ -92,6 +92,48 @@ fn init_creates_a_database_with_an_account_and_a_key() {
 }
 
 #[test]
+fn init_takes_the_time_zone_and_the_currency_and_a_shell_takes_what_it_prints() {
+    let session = Session::without_database();
+    let program = session.program(&[]);
+    let script = "eval \"$(\"$0\" init --time-zone Pacific/Auckland --currency NZD 2> note)\" && \"$0\" account show \"$SVC_TENANT\" --json";
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", script]).arg(program.get_program()).current_dir(session.folder());
+    let output = shell.env_remove("SVC_DATABASE_URL").env_remove("SVC_URL").output().unwrap();
+    let account: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&account["time_zone"], &account["currency"]), (&"Pacific/Auckland".into(), &"NZD".into()));
+    let note = session.read_file("note");
+    assert!(note.starts_with("note: ") && note.contains("svc open --browser"), "{note}");
+    assert!(!note.contains("Paste"), "the shell has read the lines: {note}");
+    let refused = session.output(&["init", "--time-zone", "Mars/Olympus", "--database-url", "sqlite://other.db"]);
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    assert!(!session.files().contains(&"other.db".to_owned()));
+}
+
+#[test]
+fn what_was_meant_is_suggested() {
+    let mut session = Session::new();
+    for line in [
+        "webhook pause",
+        "webhook remove",
+        "contact new",
+        "booking cancel",
+        "customers",
+        "logs",
+        "webhook create --url https://example.com --events contact.*",
+        "webhook create --url https://example.com --events Contact",
+        "listen --events quote.*",
+        "trigger invoice",
+        "event list --kind job.*",
+        "event emit --data x --kind stay",
+        "booking create --service_nam x",
+        "booking create --start 2099-03-14T09:00:00Z",
+    ] {
+        session.run(&line.split(' ').collect::<Vec<_>>());
+    }
+    session.assert("suggestions");
+}
+
+#[test]
 fn an_unreachable_database_and_an_invalid_url_have_different_exit_codes() {
     let mut session = Session::new();
     session

@@ -77,6 +77,72 @@ fn every_command_has_an_example() {
 }
 
 #[test]
+fn options_that_must_be_given_are_marked() {
+    fn check(command: &Command, marked: &mut usize) {
+        let helps = [help::short(command), help::long(command)].map(|help| help.to_string());
+        let options = command.get_arguments().filter(|arg| !arg.is_positional() && arg.is_required_set());
+        let count = options.count();
+        for help in helps {
+            let words: Vec<&str> = help.split_whitespace().collect();
+            let marks = words.iter().filter(|word| **word == "[required]").count();
+            assert!(marks >= count, "{help}");
+            *marked += marks;
+        }
+        command.get_subcommands().filter(|inner| inner.get_name() != "help").for_each(|inner| check(inner, marked));
+    }
+    let mut root = Cli::command().term_width(100);
+    root.build();
+    let mut marked = 0;
+    check(&root, &mut marked);
+    assert!(marked > 20, "{marked}");
+    let create = root.find_subcommand("booking").unwrap().find_subcommand("create").unwrap();
+    let help = help::long(create).to_string();
+    for option in ["--contact", "--service-name", "--start-time"] {
+        let text = help.split(&format!("{option} <")).nth(1).unwrap();
+        let text = text.split("\n      --").next().unwrap();
+        assert!(text.contains("[required]"), "{option}: {text}");
+    }
+    let optional = help.split("--notes <").nth(1).unwrap().split("\n      --").next().unwrap();
+    assert!(!optional.contains("[required]"), "{optional}");
+}
+
+/// Tables show the ends of ids, since records of the same minute begin alike.
+#[test]
+fn the_ids_of_examples_are_the_ends_that_tables_show() {
+    fn check(command: &Command, found: &mut usize) {
+        let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let is_hex = |word: &&str| word.len() >= 6 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
+        for id in examples.split_whitespace().filter(is_hex) {
+            assert_eq!(id.len(), 12, "{}: {id}", command.get_name());
+            *found += 1;
+        }
+        assert!(!examples.contains("0195"), "{examples}");
+        command.get_subcommands().for_each(|inner| check(inner, found));
+    }
+    let mut found = 0;
+    check(&Cli::command(), &mut found);
+    assert!(found > 30, "{found}");
+}
+
+#[test]
+fn help_names_options_in_place_of_fields() {
+    fn check(command: &Command) {
+        for arg in command.get_arguments() {
+            for text in [arg.get_help(), arg.get_long_help()].into_iter().flatten().map(ToString::to_string) {
+                let named = command.get_arguments().find(|other| text.contains(&format!("`{}`", other.get_id())));
+                let named = named.filter(|other| other.get_help_heading() == Some("Fields"));
+                assert!(named.is_none(), "{} --{}: {text}", command.get_name(), arg.get_id());
+                assert!(!text.contains("in RFC 3339"), "{text}");
+            }
+        }
+        command.get_subcommands().for_each(check);
+    }
+    let mut root = Cli::command();
+    root.build();
+    check(&root);
+}
+
+#[test]
 fn every_help_text_is_a_phrase_for_people() {
     fn check(command: &Command) {
         let name = command.get_bin_name().unwrap_or_default();

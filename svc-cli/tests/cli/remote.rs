@@ -98,6 +98,22 @@ fn what_goes_wrong_on_the_way_is_one_sentence() {
 }
 
 #[test]
+fn a_page_is_opened_without_a_sign_in_where_the_key_may_not_make_one() {
+    let session = Session::new();
+    session.account();
+    let open = ["open", "--url", "https://api.example.com"];
+    let reads = start(&session, &[PlatformScope::Of(Area::Accounts, Scope::Read)]);
+    let output = on_server(&session, &reads.url, &reads.key, &open);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(text(&output.stdout), "https://api.example.com/dashboard\n");
+    assert!(text(&output.stderr).contains("does not have the scope members:write"), "{output:?}");
+    let all = start(&session, &[PlatformScope::All]);
+    let output = on_server(&session, &all.url, &all.key, &open);
+    assert!(text(&output.stdout).starts_with("https://api.example.com/dashboard/sign-in?token="), "{output:?}");
+    assert_eq!(text(&output.stderr), "");
+}
+
+#[test]
 fn what_works_on_a_database_only_says_so() {
     let session = Session::without_database();
     for args in [&["init"][..], &["db", "migrate"], &["db", "stats"], &["platform-key", "list"]] {

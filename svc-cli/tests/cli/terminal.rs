@@ -141,6 +141,39 @@ fn a_question_names_what_is_about_to_change_and_is_not_asked_about_what_is_not_t
 }
 
 #[test]
+fn init_asks_on_a_terminal_for_what_is_not_given() {
+    let session = Session::without_database();
+    let init = ["init", "--currency", "NZD"];
+    let typed = Some(("Time zone, such as Australia/Sydney [UTC]: ", "Pacific/Auckland"));
+    let Some((shown, code)) = on_terminal(&session, &init, &[], typed) else { return };
+    assert!(code == 0 && !shown.contains("Currency"), "{shown}");
+    assert!(shown.contains("export SVC_KEY=") && shown.contains("Paste the lines above into your shell."), "{shown}");
+    let account = &session.json(&["account", "list"])[0];
+    assert_eq!((&account["time_zone"], &account["currency"]), (&"Pacific/Auckland".into(), &"NZD".into()));
+    // Nothing is asked of a database that is refused, nor with --yes.
+    let (shown, code) = on_terminal(&session, &["init"], &[], None).unwrap();
+    assert!(code == 4 && !shown.contains("Time zone"), "{shown}");
+    let (shown, code) =
+        on_terminal(&session, &["init", "--yes", "--database-url", "sqlite://new.db"], &[], None).unwrap();
+    assert!(code == 0 && !shown.contains("Time zone"), "{shown}");
+    let account = &session.json(&["account", "list", "--database-url", "sqlite://new.db"])[0];
+    assert_eq!((&account["time_zone"], &account["currency"]), (&"UTC".into(), &"AUD".into()));
+}
+
+#[test]
+fn a_response_of_the_api_has_a_line_for_each_member_on_a_terminal() {
+    let session = Session::new();
+    session.account();
+    let server = LiveServer::start(&sqlite_url(session.folder()), &[PlatformScope::All]);
+    let variables = [("SVC_PLATFORM_KEY", server.key.as_str())];
+    let list = ["api", "GET", "/contacts", "--server", &server.url];
+    let Some((shown, code)) = on_terminal(&session, &list, &variables, None) else { return };
+    assert_eq!((shown.as_str(), code), ("{\r\n  \"data\": [],\r\n  \"next_cursor\": null\r\n}\r\n", 0));
+    let piped = session.program(&list).envs(variables).output().unwrap();
+    assert_eq!(text(&piped.stdout), "{\"data\":[],\"next_cursor\":null}\n");
+}
+
+#[test]
 fn an_import_shows_progress_only_on_a_terminal() {
     let session = Session::new();
     let account = session.account();

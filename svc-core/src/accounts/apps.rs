@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::accounts::audit::{self, Object};
+use crate::accounts::audit::{self, AuditAction, Object};
 use crate::accounts::keys::{self, Scope};
 use crate::accounts::tenants;
 use crate::crypto::sha256;
@@ -198,7 +198,7 @@ pub async fn create(tx: &mut dyn Tx, input: AppCreate) -> Result<NewApp, Error> 
         previous_until: None,
     };
     tx.insert_app(&app).await?;
-    audit_change(tx, "create", None, Some(&app)).await?;
+    audit_change(tx, AuditAction::Create, None, Some(&app)).await?;
     Ok(NewApp { app, secret, webhook_secret: None })
 }
 
@@ -257,7 +257,7 @@ pub async fn update(tx: &mut dyn Tx, id: AppId, change: AppUpdate) -> Result<App
     }
     if app != before {
         tx.update_app(&app).await?;
-        audit_change(tx, "update", Some(&before), Some(&app)).await?;
+        audit_change(tx, AuditAction::Update, Some(&before), Some(&app)).await?;
     }
     Ok(app)
 }
@@ -279,14 +279,14 @@ pub async fn rotate_secret(tx: &mut dyn Tx, id: AppId, overlap: Duration) -> Res
         ..before.clone()
     };
     tx.update_app(&app).await?;
-    audit_change(tx, "rotate", Some(&before), Some(&app)).await?;
+    audit_change(tx, AuditAction::Rotate, Some(&before), Some(&app)).await?;
     Ok(NewApp { app, secret: Some(secret), webhook_secret: None })
 }
 
 /// Records a change of an app in the audit log of the account that it belongs to.
 pub(crate) async fn audit_change(
     tx: &mut dyn Tx,
-    action: &'static str,
+    action: AuditAction,
     before: Option<&App>,
     after: Option<&App>,
 ) -> Result<(), Error> {

@@ -7,6 +7,8 @@
 //! Both name the [actor](crate::accounts::actor) of the transaction. Entries hold the object before and after the change as
 //! JSON, without secrets.
 
+mod action;
+
 use std::cmp::Reverse;
 use std::ops::Range;
 
@@ -14,13 +16,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::to_raw_value;
 use uuid::Uuid;
 
+pub(crate) use self::action::TENANT;
+pub use self::action::{AuditAction, object_word, summary};
 use crate::error::{Error, StoreError};
 use crate::input::Record;
 use crate::store::{self, EventFilter, EventWithActor, Tx};
 use crate::values::{AnyObject, Id, TenantId, Timestamp};
-
-/// The kind of a changed tenant.
-pub(crate) const TENANT: &str = "tenant";
 
 /// The id of an entry of the audit log.
 pub type AuditEntryId = Id<AuditEntry>;
@@ -47,11 +48,6 @@ pub struct AuditEntry {
     pub before: Option<AnyObject>,
     /// The object after the change, without secrets. Null for a deleted object.
     pub after: Option<AnyObject>,
-}
-
-/// Returns the word for the kind of a changed object in texts for people, who read `account` for `tenant`.
-pub fn object_word(kind: &str) -> &str {
-    if kind == TENANT { "account" } else { kind }
 }
 
 /// Returns the newest `limit` changes of a tenant at or after `since`, newest first; fewer where [`list_range`] returns fewer.
@@ -106,7 +102,7 @@ pub(crate) struct Object {
 pub(crate) async fn record<T: Serialize + Sync>(
     tx: &mut dyn Tx,
     tenant: TenantId,
-    action: &'static str,
+    action: AuditAction,
     object: Object,
     before: Option<&T>,
     after: Option<&T>,
@@ -117,7 +113,7 @@ pub(crate) async fn record<T: Serialize + Sync>(
         tenant_id: tenant,
         at,
         actor: tx.actor().to_string(),
-        action: action.to_owned(),
+        action: action.as_str().to_owned(),
         object_kind: object.kind.to_owned(),
         object_id: object.id,
         before: before.map(json).transpose()?,

@@ -17,7 +17,7 @@
 use serde::Serialize;
 use std::time::Duration;
 
-use crate::accounts::audit::{self, Object};
+use crate::accounts::audit::{self, AuditAction, Object};
 use crate::error::Error;
 use crate::store::Tx;
 use crate::values::{TenantId, Timestamp};
@@ -91,7 +91,7 @@ pub async fn repair(tx: &mut dyn Tx, tenant: TenantId) -> Result<Option<ClockRep
         audit::record(
             tx,
             tenant,
-            "repair_clock",
+            AuditAction::RepairClock,
             object,
             Some(&Clock { clock: before }),
             Some(&Clock { clock: after }),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::accounts::audit::{self, Object};
+use crate::accounts::audit::{self, AuditAction, Object};
 use crate::accounts::sessions::{self, NewSession, Role};
 use crate::accounts::tenants;
 use crate::crypto::{new_token, sha256};
@@ -117,7 +117,7 @@ pub async fn create(tx: &mut dyn Tx, input: DashboardLinkCreate) -> Result<NewDa
     tx.insert_dashboard_link(&link, &sha256(token.reveal().as_bytes())).await?;
     if let Some(tenant) = tenant_id {
         let object = Object { kind: "dashboard_link", id: link.id.uuid() };
-        audit::record(tx, tenant, "create", object, None, Some(&link)).await?;
+        audit::record(tx, tenant, AuditAction::Create, object, None, Some(&link)).await?;
     }
     Ok(NewDashboardLink { link, token })
 }

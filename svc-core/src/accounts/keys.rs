@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub use super::scopes::Scope;
 use crate::accounts::actor::Actor;
 use crate::accounts::apps::AppId;
-use crate::accounts::audit::{self, Object};
+use crate::accounts::audit::{self, AuditAction, Object};
 use crate::accounts::clocks::{WriteTime, advance_clock};
 use crate::accounts::grants::GrantId;
 use crate::accounts::limits::RateLimits;
@@ -298,7 +298,7 @@ pub async fn create(tx: &mut dyn Tx, tenant: TenantId, input: KeyCreate) -> Resu
         signing_secret: input.signed.then(|| crate::accounts::signing::new_request_secret(tx.env())),
     };
     tx.insert_api_key(&key, &sha256(text.as_bytes())).await?;
-    audit_change(tx, "create", None, &key).await?;
+    audit_change(tx, AuditAction::Create, None, &key).await?;
     Ok(NewKey { key, text: Secret::new(text) })
 }
 
@@ -339,7 +339,7 @@ pub async fn revoke(tx: &mut dyn Tx, id: KeyId) -> Result<ApiKey, Error> {
         let before = key.clone();
         key.revoked_at = Some(tx.env().now());
         tx.update_api_key(&key).await?;
-        audit_change(tx, "revoke", Some(&before), &key).await?;
+        audit_change(tx, AuditAction::Revoke, Some(&before), &key).await?;
     }
     Ok(key)
 }
@@ -359,7 +359,7 @@ pub async fn rotate(tx: &mut dyn Tx, id: KeyId, overlap: Duration) -> Result<New
     let ends = now.checked_add(overlap).unwrap_or(now);
     old.expires_at = Some(old.expires_at.map_or(ends, |at| at.min(ends)));
     tx.update_api_key(&old).await?;
-    audit_change(tx, "rotate", Some(&before), &old).await?;
+    audit_change(tx, AuditAction::Rotate, Some(&before), &old).await?;
     let input = KeyCreate {
         name: old.name,
         write: old.scopes.contains(&Scope::Write),
@@ -372,7 +372,7 @@ pub async fn rotate(tx: &mut dyn Tx, id: KeyId, overlap: Duration) -> Result<New
 /// Records a change of a key in the audit log, without its secrets.
 async fn audit_change(
     tx: &mut dyn Tx,
-    action: &'static str,
+    action: AuditAction,
     before: Option<&ApiKey>,
     after: &ApiKey,
 ) -> Result<(), Error> {

@@ -10,7 +10,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::accounts::actor::Actor;
-use crate::accounts::audit::{self, Object};
+use crate::accounts::audit::{self, AuditAction, Object};
 use crate::accounts::sessions::{self, Role};
 use crate::accounts::tenants;
 use crate::error::Error;
@@ -68,7 +68,7 @@ pub async fn add(tx: &mut dyn Tx, tenant: TenantId, email: &Email, role: Role) -
     let created_at = tx.env().now();
     let member = Member { id: tx.env().id(created_at), tenant_id: tenant, email, role, created_at };
     tx.insert_member(&member).await?;
-    audit_change(tx, "create", None, Some(&member)).await?;
+    audit_change(tx, AuditAction::Create, None, Some(&member)).await?;
     Ok(member)
 }
 
@@ -123,7 +123,7 @@ pub async fn set_role(tx: &mut dyn Tx, tenant: TenantId, id: MemberId, role: Rol
     keep_an_owner(tx, &before).await?;
     let member = Member { role, ..before.clone() };
     tx.update_member(&member).await?;
-    audit_change(tx, "update", Some(&before), Some(&member)).await?;
+    audit_change(tx, AuditAction::Update, Some(&before), Some(&member)).await?;
     Ok(member)
 }
 
@@ -139,7 +139,7 @@ pub async fn remove(tx: &mut dyn Tx, tenant: TenantId, id: MemberId) -> Result<M
     let member = get(tx, tenant, id).await?;
     keep_an_owner(tx, &member).await?;
     tx.delete_member(tenant, id).await?;
-    audit_change(tx, "delete", Some(&member), None).await?;
+    audit_change(tx, AuditAction::Delete, Some(&member), None).await?;
     sessions::end_of_removed_member(tx, tenant, &member.email).await?;
     Ok(member)
 }
@@ -164,7 +164,7 @@ fn lower(email: &Email) -> Email {
 
 async fn audit_change(
     tx: &mut dyn Tx,
-    action: &'static str,
+    action: AuditAction,
     before: Option<&Member>,
     after: Option<&Member>,
 ) -> Result<(), Error> {

@@ -14,7 +14,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::accounts::actor::Actor;
-use crate::accounts::audit::{self, Object};
+use crate::accounts::audit::{self, AuditAction, Object};
 use crate::accounts::dashboard_links::DashboardLink;
 use crate::accounts::members::{self, Member};
 use crate::accounts::tenants::{self, Tenant};
@@ -161,7 +161,7 @@ async fn begin(
     tx.act_as(session.actor());
     make_room(tx, &session).await?;
     tx.insert_session(&session, &sha256(token.reveal().as_bytes())).await?;
-    audit_change(tx, "create", None, Some(&session)).await?;
+    audit_change(tx, AuditAction::Create, None, Some(&session)).await?;
     Ok(NewSession { session, token })
 }
 
@@ -263,7 +263,7 @@ pub async fn choose(tx: &mut dyn Tx, id: SessionId, tenant: TenantId) -> Result<
     }
     tx.update_session(&session).await?;
     if is_other {
-        audit_change(tx, "create", None, Some(&session)).await?;
+        audit_change(tx, AuditAction::Create, None, Some(&session)).await?;
     }
     Ok(session)
 }
@@ -315,7 +315,7 @@ pub async fn revoke(tx: &mut dyn Tx, tenant: Option<TenantId>, id: SessionId) ->
 pub async fn sign_out_everywhere(tx: &mut dyn Tx, tenant: TenantId, email: &Email) -> Result<usize, Error> {
     let ended = tx.take_sessions_of_member(Some(tenant), email).await?;
     for session in &ended {
-        audit_change(tx, "revoke", Some(session), None).await?;
+        audit_change(tx, AuditAction::Revoke, Some(session), None).await?;
     }
     Ok(ended.len())
 }
@@ -330,7 +330,7 @@ pub(super) async fn end_of_removed_member(tx: &mut dyn Tx, tenant: TenantId, ema
 
 async fn end(tx: &mut dyn Tx, session: &Session) -> Result<(), Error> {
     tx.delete_session(session.id).await?;
-    audit_change(tx, "revoke", Some(session), None).await
+    audit_change(tx, AuditAction::Revoke, Some(session), None).await
 }
 
 /// Lets an operator look at a tenant as its viewers do, or no longer at any. The audit log of the tenant records it.
@@ -343,7 +343,8 @@ pub async fn view(tx: &mut dyn Tx, id: SessionId, tenant: Option<TenantId>) -> R
     if let Some(tenant) = tenant {
         tx.lock_tenant(tenant).await?;
         let viewed = tenants::get(tx, tenant).await?;
-        audit::record(tx, tenant, "view", Object { kind: audit::TENANT, id: tenant.0 }, None, Some(&viewed)).await?;
+        audit::record(tx, tenant, AuditAction::View, Object { kind: audit::TENANT, id: tenant.0 }, None, Some(&viewed))
+            .await?;
     }
     session.viewed_tenant_id = tenant;
     tx.update_session(&session).await?;
@@ -352,7 +353,7 @@ pub async fn view(tx: &mut dyn Tx, id: SessionId, tenant: Option<TenantId>) -> R
 
 async fn audit_change(
     tx: &mut dyn Tx,
-    action: &'static str,
+    action: AuditAction,
     before: Option<&Session>,
     after: Option<&Session>,
 ) -> Result<(), Error> {

@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use crate::accounts::audit::{self, Object};
+use crate::accounts::audit::{self, AuditAction, Object};
 use crate::accounts::limits::{MAX_WEBHOOKS, RateLimits};
 use crate::accounts::operational::{self, AccountApproved, OperationalKind, PLATFORM_ACCOUNT};
 use crate::error::{Error, FieldCode, Issue};
@@ -153,7 +153,7 @@ pub(crate) async fn create_platform(tx: &mut dyn Tx) -> Result<(), Error> {
 pub(crate) async fn insert(tx: &mut dyn Tx, tenant: &Tenant) -> Result<(), Error> {
     tx.insert_tenant(tenant).await?;
     tx.set_overdue_check_at(tenant.id, tenant.time_zone.next_date_begins(tenant.created_at)).await?;
-    audit_change(tx, "create", None, tenant).await
+    audit_change(tx, AuditAction::Create, None, tenant).await
 }
 
 /// Returns the tenant with this id.
@@ -190,7 +190,7 @@ pub async fn update(tx: &mut dyn Tx, id: Uuid, change: impl FnOnce(&mut Tenant))
             let now = tx.env().now();
             tx.set_overdue_check_at(tenant.id, now).await?;
         }
-        audit_change(tx, "update", Some(&before), &tenant).await?;
+        audit_change(tx, AuditAction::Update, Some(&before), &tenant).await?;
         if tenant.developer_access != before.developer_access {
             share_access(tx, &tenant).await?;
         }
@@ -237,25 +237,25 @@ async fn share_access(tx: &mut dyn Tx, tenant: &Tenant) -> Result<(), Error> {
     let Some(before) = lock_sandbox_of(tx, tenant).await? else { return Ok(()) };
     let sandbox = Tenant { developer_access: tenant.developer_access, ..before.clone() };
     tx.update_tenant(&sandbox).await?;
-    audit_change(tx, "update", Some(&before), &sandbox).await
+    audit_change(tx, AuditAction::Update, Some(&before), &sandbox).await
 }
 
 /// Sets the sandbox of a tenant, which is locked.
 pub(crate) async fn set_sandbox(tx: &mut dyn Tx, before: &Tenant, sandbox_id: Option<TenantId>) -> Result<(), Error> {
     let after = Tenant { sandbox_id, ..before.clone() };
     tx.update_tenant(&after).await?;
-    audit_change(tx, "update", Some(before), &after).await
+    audit_change(tx, AuditAction::Update, Some(before), &after).await
 }
 
 /// Records that the sandbox of a tenant was reset.
 pub(crate) async fn audit_reset(tx: &mut dyn Tx, tenant: &Tenant, sandbox: TenantId) -> Result<(), Error> {
     let object = Object { kind: audit::TENANT, id: sandbox.0 };
-    audit::record::<Tenant>(tx, tenant.id, "reset", object, None, None).await
+    audit::record::<Tenant>(tx, tenant.id, AuditAction::Reset, object, None, None).await
 }
 
 async fn audit_change(
     tx: &mut dyn Tx,
-    action: &'static str,
+    action: AuditAction,
     before: Option<&Tenant>,
     after: &Tenant,
 ) -> Result<(), Error> {

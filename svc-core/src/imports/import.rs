@@ -5,7 +5,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::batch::ImportRecord;
-use crate::accounts::audit::{self, Object};
+use crate::accounts::audit::{self, AuditAction, Object};
 use crate::accounts::tenants::Tenant;
 use crate::crypto::sha256;
 use crate::error::Error;
@@ -60,7 +60,7 @@ pub(super) async fn record_in_audit_log<R: Import>(
         return Ok(());
     }
     let object = Object { kind: R::KIND, id: tenant.id.0 };
-    audit::record(tx, tenant.id, "import", object, None, Some(&counts)).await
+    audit::record(tx, tenant.id, AuditAction::Import, object, None, Some(&counts)).await
 }
 
 /// Importable records: those of a resource, or those of an account.

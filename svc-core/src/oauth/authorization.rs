@@ -8,7 +8,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use super::parameters::{self, Parameters, Repeated};
 use super::published::{self, PublishedApp};
 use crate::accounts::apps::App;
-use crate::accounts::audit::{self, Object};
+use crate::accounts::audit::{self, AuditAction, Object};
 use crate::accounts::grants::{AuthorizationCode, CODE_PREFIX, Grant};
 use crate::accounts::keys::{self, Scope};
 use crate::accounts::operational::{self, OperationalKind, Report};
@@ -375,7 +375,7 @@ async fn grant(
         last_used_at: before.as_ref().and_then(|grant| grant.last_used_at),
         requests: before.as_ref().map_or(0, |grant| grant.requests),
     };
-    let action = if before.is_some() { "update" } else { "create" };
+    let action = if before.is_some() { AuditAction::Update } else { AuditAction::Create };
     match &before {
         Some(_) => tx.update_grant(&grant).await?,
         None => tx.insert_grant(&grant).await?,

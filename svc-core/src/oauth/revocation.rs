@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::disconnection::{AppDisconnected, release_webhook};
 use crate::accounts::apps::{self, App, AppId};
-use crate::accounts::audit::{self, Object};
+use crate::accounts::audit::{self, AuditAction, Object};
 use crate::accounts::grants::{self, Grant, GrantId};
 use crate::accounts::keys::Scope;
 use crate::accounts::limits::MAX_WEBHOOKS;
@@ -102,7 +102,7 @@ pub async fn revoke(tx: &mut dyn Tx, tenant: TenantId, id: GrantId, reason: Revo
         }
     }
     tx.delete_grant(tenant, id).await?;
-    audit::record(tx, tenant, "revoke", Object { kind: "grant", id: id.uuid() }, Some(&grant), None).await?;
+    audit::record(tx, tenant, AuditAction::Revoke, Object { kind: "grant", id: id.uuid() }, Some(&grant), None).await?;
     // On Citus no foreign key keeps an app whose deletion meets the consent of an account.
     let Some(app) = app else { return Ok(grant) };
     let revoked = AppRevoked {
@@ -189,6 +189,6 @@ pub(super) async fn delete(tx: &mut dyn Tx, id: AppId) -> Result<App, Error> {
     }
     release_webhook(tx, &app).await?;
     tx.delete_app(id).await?;
-    apps::audit_change(tx, "delete", Some(&app), None).await?;
+    apps::audit_change(tx, AuditAction::Delete, Some(&app), None).await?;
     Ok(app)
 }

@@ -6,7 +6,7 @@ use super::parameters::{self, Parameters, Repeated};
 use super::revocation::{RevokeReason, revoke};
 use crate::accounts::actor::Actor;
 use crate::accounts::apps::App;
-use crate::accounts::audit::{self, Object};
+use crate::accounts::audit::{self, AuditAction, Object};
 use crate::accounts::grants::{
     ACCESS_TOKEN_PREFIX, AuthorizationCode, AuthorizationId, CODE_PREFIX, GrantId, REFRESH_TOKEN_PREFIX, Token,
 };
@@ -180,7 +180,7 @@ async fn exchange(tx: &mut dyn Tx, app: &App, parameters: &Parameters, resource:
     if code.is_used {
         tx.delete_tokens_of(tenant, code.id).await?;
         let object = Object { kind: "grant", id: code.grant_id.uuid() };
-        audit::record::<()>(tx, tenant, "code_reused", object, None, None).await?;
+        audit::record::<()>(tx, tenant, AuditAction::CodeReused, object, None, None).await?;
         return invalid();
     }
     if code.expires_at <= tx.env().now() {

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use crate::accounts::actor::Actor;
-use crate::accounts::audit::{self, Object};
+use crate::accounts::audit::{self, AuditAction, Object};
 use crate::accounts::clocks::{WriteTime, advance_clock};
 use crate::accounts::limits::MAX_WEBHOOKS;
 use crate::error::Error;
@@ -94,7 +94,7 @@ pub(crate) async fn insert<R: Create>(
     record: &R,
 ) -> Result<(), Error> {
     R::repository(tx).insert(tenant, record).await?;
-    audit_change(tx, tenant, "create", None, Some(record)).await?;
+    audit_change(tx, tenant, AuditAction::Create, None, Some(record)).await?;
     events::emit(tx, tenant, now, &record.created_events(), record).await
 }
 
@@ -124,7 +124,7 @@ pub(crate) async fn store_change<R: Update>(
 ) -> Result<R, Error> {
     after.set_updated_at(now);
     R::repository(tx).update(tenant, &after).await?;
-    audit_change(tx, tenant, "update", Some(before), Some(&after)).await?;
+    audit_change(tx, tenant, AuditAction::Update, Some(before), Some(&after)).await?;
     events::emit(tx, tenant, now, &after.changed_events(before), &after).await?;
     Ok(after)
 }
@@ -140,7 +140,7 @@ pub async fn delete<R: Delete>(tx: &mut dyn Tx, tenant: TenantId, id: Id<R>) -> 
     record.mark_deleted(now);
     record.on_delete(tx, tenant).await?;
     R::repository(tx).update(tenant, &record).await?;
-    audit_change(tx, tenant, "delete", Some(&before), None).await?;
+    audit_change(tx, tenant, AuditAction::Delete, Some(&before), None).await?;
     events::emit(tx, tenant, now, &record.deleted_events(), &record).await
 }
 
@@ -148,7 +148,7 @@ pub async fn delete<R: Delete>(tx: &mut dyn Tx, tenant: TenantId, id: Id<R>) -> 
 pub(crate) async fn audit_change<R: Resource>(
     tx: &mut dyn Tx,
     tenant: TenantId,
-    action: &'static str,
+    action: AuditAction,
     before: Option<&R>,
     after: Option<&R>,
 ) -> Result<(), Error> {

@@ -17,7 +17,7 @@ use serde::{Serialize, Serializer};
 
 pub use self::kind_name::KindName;
 use self::registry::unknown_kind;
-pub use self::registry::{EventKindError, EventKinds};
+pub use self::registry::{EventKindError, EventKinds, kinds_of};
 use super::TextEnum;
 use crate::error::{FieldCode, Issue};
 use crate::input::FromJson;
@@ -307,6 +307,9 @@ mod tests {
         assert_eq!(read("[]"), Err(FieldCode::TooShort));
         assert_eq!(read("[1]"), Err(FieldCode::InvalidType));
         assert_eq!(read(r#""*""#), Err(FieldCode::InvalidType));
+        let reason = EventSet::from_json(json::parse(br#"["contact.*"]"#).unwrap()).unwrap_err().message;
+        let kinds = "name each one, of contact.created, contact.updated, contact.deleted";
+        assert!(reason.ends_with(kinds), "{reason}");
         let many = format!("[{}]", vec![r#""job.created""#; 65].join(","));
         assert_eq!(read(&many), Err(FieldCode::TooLong));
     }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use crate::accounts::audit::AuditEntry;
+use crate::accounts::audit::{AuditAction, AuditEntry};
 use crate::accounts::operational::OperationalKind;
 use crate::crypto;
 use crate::env::Env;
@@ -140,7 +140,7 @@ impl Event {
         }
         let (kind, action) = self.kind.as_str().split_once('.').unwrap_or(("event", self.kind.as_str()));
         let (kind, action, object_id) = match self.only_for {
-            Some(subscription) => ("webhook", "test", subscription.uuid()),
+            Some(subscription) => ("webhook", AuditAction::Test.as_str(), subscription.uuid()),
             None => {
                 let record = serde_json::from_str(self.data.get()).map_or(self.id.uuid(), |RecordId { id }| id);
                 (kind, action, record)

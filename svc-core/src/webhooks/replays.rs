@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::accounts::audit::{self, Object};
+use crate::accounts::audit::{self, AuditAction, Object};
 use crate::accounts::clocks::advance_clock;
 use crate::error::{Error, StoreError};
 use crate::input::Record;
@@ -149,7 +149,8 @@ pub async fn replay_delivery(tx: &mut dyn Tx, tenant: TenantId, id: DeliveryId) 
     delivery.restart(now);
     tx.update_delivery(&delivery, lease).await?;
     tx.schedule_endpoint_by(tenant, delivery.subscription_id, now).await?;
-    audit::record::<()>(tx, tenant, "replay", Object { kind: "delivery", id: id.uuid() }, None, None).await?;
+    audit::record::<()>(tx, tenant, AuditAction::Replay, Object { kind: "delivery", id: id.uuid() }, None, None)
+        .await?;
     Ok(delivery)
 }
 
@@ -162,7 +163,7 @@ pub async fn create(tx: &mut dyn Tx, tenant: TenantId, input: ReplayCreate) -> R
     let replay = build(tx, tenant, now, input).await?;
     tx.insert_replay(&replay).await?;
     let object = Object { kind: "webhook", id: replay.subscription_id.uuid() };
-    audit::record(tx, tenant, "replay", object, None, Some(&replay)).await?;
+    audit::record(tx, tenant, AuditAction::Replay, object, None, Some(&replay)).await?;
     Ok(replay)
 }
 

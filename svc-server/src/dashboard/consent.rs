@@ -151,14 +151,14 @@ fn sign_in_first(site: &Site, parts: &Parts, parameters: &Parameters) -> PageRes
 }
 
 /// Returns where a person goes who has signed in: back to the request of an app, if one waits. It is forgotten then.
-pub(super) fn after_sign_in(site: &Site, parts: &Parts) -> PageResponse {
+pub(super) fn after_sign_in(site: &Site, parts: &Parts, page: &str) -> PageResponse {
     let kept = waiting_request(parts).filter(|_| site.has_apps());
     match kept {
         Some(request) => {
             let response = PageResponse::see_other(&format!("{}/oauth/authorize?{}", site.mount(), request.to_query()));
             cookies::expired(COOKIE).into_iter().fold(response, PageResponse::cookie)
         }
-        None => PageResponse::see_other(&site.url("/")),
+        None => PageResponse::see_other(&site.url(page)),
     }
 }
 

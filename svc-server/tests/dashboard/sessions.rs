@@ -10,7 +10,7 @@ use svc_core::prelude::*;
 use svc_core::store::memory::MemoryStore;
 use svc_server::Builder;
 
-use super::browser::{Server, encode};
+use super::browser::{ORIGIN_URL, Server, encode};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -32,6 +32,25 @@ async fn opening_a_link_does_not_use_it_up() {
     assert!(browser.get("/").await.text.contains("Harbour Plumbing"));
     assert_eq!(server.browser().sign_in(link.token.reveal()).await.status, StatusCode::GONE);
     assert_eq!(server.browser().sign_in("made-up").await.status, StatusCode::GONE);
+}
+
+#[tokio::test]
+async fn a_link_can_lead_to_a_page_of_the_dashboard_alone() {
+    let server = Server::start().await;
+    let to = async |page: &str| {
+        let link = server.link(DashboardLinkCreate::to(server.tenant, Role::Viewer)).await;
+        let fields = encode(&[("token", link.token.reveal()), ("page", page)]);
+        let browser = server.browser();
+        let shown = browser.get(&format!("/sign-in?{fields}")).await.text;
+        let is_kept = shown.contains(&format!("name=\"page\" value=\"{page}\""));
+        let signed_in = browser.send(Method::POST, "/sign-in", &fields, Some(ORIGIN_URL)).await;
+        (signed_in.headers[LOCATION].to_str().unwrap().to_owned(), is_kept)
+    };
+    let page = "/invoices/0195a3c8-0000-7000-8000-000000000001";
+    assert_eq!(to(page).await, (format!("/dashboard{page}"), true));
+    for elsewhere in ["https://example.com/", "invoices", "/a?b", "/../api", "/<b>", "/\\example.com", ""] {
+        assert_eq!(to(elsewhere).await, ("/dashboard/".to_owned(), false), "{elsewhere}");
+    }
 }
 
 #[tokio::test]

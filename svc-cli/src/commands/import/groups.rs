@@ -1,9 +1,11 @@
 //! Imports rows in groups, one request each, which is one transaction.
 
+use std::collections::HashMap;
+
 use svc_core::error::{Error, StoreError};
 use svc_core::imports::ImportRow;
 use svc_core::platform::operations::IMPORT_RECORDS;
-use svc_core::platform::{ImportCreate, ImportRows, ImportedRow, RowProblem};
+use svc_core::platform::{ImportCreate, ImportRows, ImportedRow, RowOutcome, RowProblem};
 use svc_core::values::TenantId;
 
 use super::refusals::by_call;
@@ -35,6 +37,9 @@ pub(super) struct RowResult {
     /// The line on which the row begins, counted from 1.
     pub(super) line: u64,
     pub(super) result: Result<ImportedRow, RowProblem>,
+    /// In a dry run, the line of an earlier row that would add the record that this row is about. Its id is that of no record:
+    /// what the row added was rolled back.
+    pub(super) added_by: Option<u64>,
 }
 
 /// The results of valid rows, and why there are fewer results than rows.
@@ -44,16 +49,24 @@ impl Groups<'_> {
     /// Imports a group in one transaction. If a row makes the transaction fail, imports each row in a transaction of
     /// its own, so that only that row is refused.
     pub(super) async fn import(&self, group: Group) -> GroupResult {
+        let is_dry = self.import.dry_run == Some(true);
         let (mut valid, mut lines) = (Vec::new(), Vec::with_capacity(group.rows.len()));
         for row in group.rows {
-            lines.push((row.line, row.parsed.map(|row| valid.push(row)).err()));
+            let keys = row.parsed.as_ref().ok().filter(|_| is_dry).map(keys).unwrap_or_default();
+            lines.push((row.line, keys, row.parsed.map(|row| valid.push(row)).err()));
         }
         let (results, failure) = self.import_valid(valid).await;
         let mut imported = results.into_iter();
         let mut rows = Vec::with_capacity(lines.len());
-        for (line, problem) in lines {
+        let mut added: HashMap<String, u64> = HashMap::new();
+        for (line, keys, problem) in lines {
             let Some(result) = problem.map(Err).or_else(|| imported.next()) else { break };
-            rows.push(RowResult { line, result });
+            let is_added = result.as_ref().is_ok_and(|row| row.result == RowOutcome::Added);
+            let added_by = keys.iter().find_map(|key| added.get(key)).copied().filter(|_| !is_added);
+            if is_added {
+                added.extend(keys.into_iter().map(|key| (key, line)));
+            }
+            rows.push(RowResult { line, result, added_by });
         }
         GroupResult { rows, failure }
     }
@@ -101,6 +114,13 @@ impl Groups<'_> {
     }
 }
 
+/// Returns what a row can be recognised by: the fields that two records cannot have in common.
+fn keys(row: &ImportRow) -> Vec<String> {
+    let json = serde_json::to_value(&row.record).unwrap_or_default();
+    let key = |name: &str| json[name].as_str().map(|value| format!("{name} {}", value.to_lowercase()));
+    ["id", "email", "invoice_number"].into_iter().filter_map(key).collect()
+}
+
 /// Returns whether the database is busy.
 fn is_busy(error: &CallError) -> bool {
     matches!(error, CallError::Rules(Error::Store(error)) if error.is_transient())
@@ -134,7 +154,6 @@ mod tests {
     use svc_core::env::Env;
     use svc_core::imports::ImportRecord;
     use svc_core::input::Input as _;
-    use svc_core::platform::RowOutcome;
     use svc_core::resources::contacts::Contact;
     use svc_core::store::memory::MemoryStore;
     use svc_core::store::{Access, Store, StoreWrapper, UnitOfWork};

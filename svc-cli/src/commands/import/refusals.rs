@@ -11,7 +11,7 @@ use svc_core::platform::{ImportKind, RowProblem};
 use uuid::Uuid;
 
 use crate::exit::{Exit, Failure};
-use crate::output::plain;
+use crate::output::{capitalized, plain};
 use crate::service::{CallError, rules_error};
 
 /// The number of refused rows that are shown on stderr, beside the first ones of further kinds.
@@ -19,15 +19,30 @@ const MAX_SHOWN: u64 = 20;
 /// The number of kinds of refusals that are told apart.
 const MAX_KINDS: usize = 30;
 
-/// Returns the problem of a row that matches an existing record with different fields.
-pub(super) fn differs(kind: ImportKind, id: Uuid, fields: &[String]) -> RowProblem {
+/// Returns the problem of a row that matches an existing record with different fields, or one that an earlier line of a dry run
+/// would add.
+pub(super) fn differs(kind: ImportKind, id: Uuid, added_by: Option<u64>, fields: &[String]) -> RowProblem {
     let (name, hint) = match kind {
-        ImportKind::Contacts => ("Contact", "; use --update to change it"),
-        ImportKind::Invoices | ImportKind::All => ("Invoice", ""),
+        ImportKind::Contacts => ("contact", "; use --update to change it"),
+        ImportKind::Invoices | ImportKind::All => ("invoice", ""),
     };
-    let error = format!("{name} {id} already exists with a different {}{hint}.", fields.join(", "));
-    let field = fields.first().cloned();
-    RowProblem { error, code: "differs".to_owned(), field, errors: Vec::new(), existing_id: Some(id) }
+    let fields_named = fields.join(", ");
+    let error = match added_by {
+        Some(line) => format!("Line {line} adds the same {name} with a different {fields_named}{hint}."),
+        None => format!("{} {id} already exists with a different {fields_named}{hint}.", capitalized(name)),
+    };
+    let (field, existing_id) = (fields.first().cloned(), Some(id).filter(|_| added_by.is_none()));
+    RowProblem { error, code: "differs".to_owned(), field, errors: Vec::new(), existing_id }
+}
+
+/// Words a problem by the line of a dry run that would add the record that is in the way, whose id is that of no record.
+pub(super) fn by_line(problem: RowProblem, line: u64) -> RowProblem {
+    let error = match (problem.existing_id, problem.error.split_once(" is the number of another invoice, ")) {
+        (Some(id), _) => problem.error.replace(&format!("The contact {id}"), &format!("The contact of line {line}")),
+        (None, Some((number, _))) => format!("{number} is the number of the invoice of line {line}."),
+        (None, None) => problem.error,
+    };
+    RowProblem { error, existing_id: None, ..problem }
 }
 
 /// Returns the problem of a row that is too long.

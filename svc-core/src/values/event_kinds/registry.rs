@@ -262,10 +262,30 @@ impl fmt::Debug for EventKinds {
     }
 }
 
+/// Returns the kinds that a pattern or the name of a record means, such as `contact.*` or `contact`: those that begin with
+/// `contact.`. Neither is a kind itself.
+///
+/// ```
+/// use svc_core::values::{EventKind, kinds_of};
+/// let meant: Vec<EventKind> = kinds_of("quote.*", EventKind::BUILT_IN.iter().copied());
+/// assert_eq!(meant.len(), 4);
+/// assert!(kinds_of("q*", EventKind::BUILT_IN.iter().copied()).is_empty());
+/// ```
+pub fn kinds_of(pattern: &str, known: impl IntoIterator<Item = EventKind>) -> Vec<EventKind> {
+    let record = pattern.strip_suffix('*').unwrap_or(pattern).trim_end_matches('.').to_lowercase();
+    let is_meant = |kind: &EventKind| kind.as_str().strip_prefix(&record).is_some_and(|rest| rest.starts_with('.'));
+    known.into_iter().filter(is_meant).collect()
+}
+
 /// Returns what is wrong with the name of a kind that the service does not have.
 pub(super) fn unknown_kind(name: &str, known: impl Iterator<Item = EventKind>) -> Issue {
     let known: Vec<EventKind> = known.collect();
+    let of_record = kinds_of(name, known.iter().copied());
     let reason = match similar(name, known.iter().map(EventKind::as_str)) {
+        _ if !of_record.is_empty() => {
+            let named: Vec<&str> = of_record.iter().map(EventKind::as_str).collect();
+            format!("has an unknown event kind {name:?}; name each one, of {}", named.join(", "))
+        }
         Some(meant) => format!("has an unknown event kind {name:?} (did you mean {meant:?}?)"),
         None => format!("has an unknown event kind {name:?}; see the list in the API description"),
     };

@@ -64,6 +64,26 @@ impl TimeZone {
         shown
     }
 
+    /// Returns this time as RFC 3339 with the offset of this zone, such as `2026-03-15T02:09:26.535897+11:00`. An offset of zero
+    /// is `Z`, and so is one with seconds, which zones had long ago.
+    ///
+    /// ```
+    /// use svc_core::values::{TimeZone, Timestamp};
+    /// let sydney = TimeZone::parse("Australia/Sydney")?;
+    /// let at = Timestamp::parse("2026-03-14T15:09:26.535897Z")?;
+    /// assert_eq!(sydney.rfc3339_at(at), "2026-03-15T02:09:26.535897+11:00");
+    /// assert_eq!(TimeZone::UTC.rfc3339_at(at), "2026-03-14T15:09:26.535897Z");
+    /// # Ok::<(), svc_core::error::Issue>(())
+    /// ```
+    pub fn rfc3339_at(&self, instant: Timestamp) -> String {
+        let Ok(at) = jiff::Timestamp::from_microsecond(instant.0) else { return instant.to_string() };
+        let offset = self.0.to_offset(at);
+        if offset.seconds() == 0 || offset.seconds() % 60 != 0 {
+            return instant.to_string();
+        }
+        format!("{}{}", self.0.to_datetime(at).strftime("%Y-%m-%dT%H:%M:%S%.6f"), offset_text(offset))
+    }
+
     /// Returns when clocks in this zone show this date and time of day, such as `2026-03-15T02:09`: the form of a browser's
     /// field for it, with or without seconds. A time that clocks show twice, when they are put back, needs its `offset` from
     /// UTC, one of [`offsets_of`](Self::offsets_of); otherwise the offset does not matter.
@@ -217,6 +237,10 @@ mod tests {
         assert_eq!(shown("2026-04-04T15:30:00Z"), "2026-04-05 02:30:00 +11:00");
         assert_eq!(shown("2026-04-04T16:30:00Z"), "2026-04-05 02:30:00 +10:00");
         assert_eq!(shown("2026-04-04T17:00:00Z"), "2026-04-05 03:00:00");
+        let shown = |text| sydney.rfc3339_at(Timestamp::parse(text).unwrap());
+        assert_eq!(shown("2026-04-04T15:30:00Z"), "2026-04-05T02:30:00.000000+11:00");
+        assert_eq!(shown("2026-04-04T16:30:00Z"), "2026-04-05T02:30:00.000000+10:00");
+        assert_eq!(shown("1800-01-01T00:00:00Z"), "1800-01-01T00:00:00.000000Z", "clocks showed the time of the sun");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use super::batch::{Batch, FailedAttempt};
 use super::claim::schedule_next;
 use super::policy::Policy;
 use super::responses;
+use crate::accounts::audit::AuditAction;
 use crate::accounts::clocks::advance_clock;
 use crate::accounts::operational::{self, OperationalKind};
 use crate::error::{Error, StoreError};
@@ -99,7 +100,7 @@ async fn record_one(
     if pauses {
         let before = subscription.clone();
         subscription.pause(advance_clock(tx, tenant).await?);
-        crud::audit_change(tx, tenant, "pause", Some(&before), Some(subscription)).await?;
+        crud::audit_change(tx, tenant, AuditAction::Pause, Some(&before), Some(subscription)).await?;
     }
     let after_failure = subscription.after_failure(&delivery);
     delivery.failures += u32::from(!log.succeeded());

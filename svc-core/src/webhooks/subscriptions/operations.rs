@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use super::{SubscriptionId, WebhookSubscription};
+use crate::accounts::audit::AuditAction;
 use crate::accounts::clocks::advance_clock;
 use crate::accounts::operational::{OperationalKind, PLATFORM_ACCOUNT};
 use crate::error::Error;
@@ -47,7 +48,7 @@ pub async fn rotate_secret(
     subscription.signing_keys = before.signing_keys.as_ref().map(|keys| keys.rotated(tx.env(), until));
     subscription.set_updated_at(now);
     Repository::<WebhookSubscription>::update(tx, tenant, &subscription).await?;
-    crud::audit_change(tx, tenant, "rotate", Some(&before), Some(&subscription)).await?;
+    crud::audit_change(tx, tenant, AuditAction::Rotate, Some(&before), Some(&subscription)).await?;
     Ok(subscription)
 }
 
@@ -74,7 +75,7 @@ pub async fn finish_rotation(
     subscription.signing_keys = signing_keys;
     subscription.set_updated_at(now);
     Repository::<WebhookSubscription>::update(tx, tenant, &subscription).await?;
-    crud::audit_change(tx, tenant, "finish_rotation", Some(&before), Some(&subscription)).await?;
+    crud::audit_change(tx, tenant, AuditAction::FinishRotation, Some(&before), Some(&subscription)).await?;
     Ok(subscription)
 }
 

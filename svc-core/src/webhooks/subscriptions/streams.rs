@@ -3,6 +3,7 @@
 use super::changes::check_count;
 use super::{StreamCreate, WebhookCreate, WebhookSubscription};
 use crate::accounts::actor::Actor;
+use crate::accounts::audit::AuditAction;
 use crate::accounts::clocks::advance_clock;
 use crate::error::{Error, FieldCode, Issue};
 use crate::resources::{NewRecord, crud};
@@ -33,7 +34,7 @@ pub async fn create_stream(
         WebhookSubscription { stream_url: Some(to.clone()), ..WebhookSubscription::of_input(tx, new, settings) };
     Repository::<WebhookSubscription>::insert(tx, tenant, &subscription).await?;
     tx.insert_stream(&Stream::new(subscription.stream_key(tenant), now)).await?;
-    crud::audit_change(tx, tenant, "create", None, Some(&subscription)).await?;
+    crud::audit_change(tx, tenant, AuditAction::Create, None, Some(&subscription)).await?;
     Ok(subscription)
 }
 

@@ -67,7 +67,7 @@ async fn sign_in(site: &Site, provider: &Provider, parts: &Parts) -> Result<Page
         Err(Error::NotAllowed(reason)) => return Err(PageError::NotSignedIn(StatusCode::FORBIDDEN, reason)),
         result => result?,
     };
-    Ok(sign_in::signed_in(site, parts, &new, is_secure))
+    Ok(sign_in::signed_in(site, parts, &new, is_secure, None))
 }
 
 /// Logs why the provider did not sign a person in, and returns the page that says what to do.

@@ -19,6 +19,7 @@ pub(crate) async fn show(site: &Site, parts: &Parts) -> Result<PageResponse, Pag
         let reason = "It is not whole. Copy all of the link, or ask for a new one.";
         return Err(PageError::UsedLink(reason.to_owned()));
     }
+    let page = page_of(&query);
     let waiting = consent::waiting_app(site, parts).await?;
     let content = html! {
         @if let Some(token) = token {
@@ -28,6 +29,7 @@ pub(crate) async fn show(site: &Site, parts: &Parts) -> Result<PageResponse, Pag
             }
             form method="post" action={ (site.base) "/sign-in" } {
                 input type="hidden" name="token" value=(token);
+                @if let Some(page) = page { input type="hidden" name="page" value=(page); }
                 button.primary type="submit" autofocus { "Sign in" }
             }
         } @else {
@@ -46,14 +48,27 @@ pub(crate) async fn use_link(site: &Site, parts: &Parts, form: &Form) -> Result<
         Err(Error::NotAllowed(reason)) => return Err(PageError::UsedLink(reason)),
         result => result?,
     };
-    Ok(signed_in(site, parts, &new, cookies::is_secure(parts)))
+    Ok(signed_in(site, parts, &new, cookies::is_secure(parts), page_of(form)))
 }
 
-/// Responds to someone whose session has begun. `is_secure` says whether the browser came over TLS.
-pub(super) fn signed_in(site: &Site, parts: &Parts, new: &NewSession, is_secure: bool) -> PageResponse {
+/// Returns the page of the dashboard to which a link leads, such as `/invoices/ID`. Of any other text nothing is repeated.
+fn page_of(form: &Form) -> Option<&str> {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'-' | b'_');
+    form.given("page").filter(|page| page.starts_with('/') && page.len() <= 200 && page.bytes().all(fits))
+}
+
+/// Responds to someone whose session has begun. `is_secure` says whether the browser came over TLS. The person sees `page` next,
+/// or the overview, unless an app waits.
+pub(super) fn signed_in(
+    site: &Site,
+    parts: &Parts,
+    new: &NewSession,
+    is_secure: bool,
+    page: Option<&str>,
+) -> PageResponse {
     let session = &new.session;
     tracing::info!(session = %session.id, identity = session.identity, tenant = session.tenant_id.map(tracing::field::display), "signed in to the dashboard");
-    let response = consent::after_sign_in(site, parts);
+    let response = consent::after_sign_in(site, parts, page.unwrap_or("/"));
     match cookies::session_cookie(new.token.reveal(), is_secure) {
         Some(cookie) => response.cookie(cookie),
         None => response,

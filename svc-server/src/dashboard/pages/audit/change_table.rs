@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use svc_core::Svc;
-use svc_core::accounts::audit::object_word;
+use svc_core::accounts::audit::{object_word, summary};
 use svc_core::changes::{Change, FieldChange};
 use svc_core::error::Error;
 use svc_core::requests::{ApiRequest, MAX_AGE, RequestFilter};
@@ -157,7 +157,7 @@ impl<'a> ChangeTable<'a> {
                 @for change in changes {
                     tr {
                         th scope="row" {
-                            (verb(change)) " " (object_kind(change)) " "
+                            (done(change)) " "
                             div.soft { (self.object(change)) }
                         }
                         td { (self.difference(change)) }
@@ -240,25 +240,10 @@ fn reason(change: &Change) -> Option<String> {
     change.object().get("reason").and_then(Value::as_str).map(str::to_owned)
 }
 
-/// Returns what was done, in the past.
-fn verb(change: &Change) -> String {
-    let action = change.actions.first().map_or(change.entry.action.as_str(), String::as_str);
-    let past = match (change.entry.object_kind.as_str(), action) {
-        ("payment", "succeeded") => "received",
-        (_, "pause") => "paused",
-        (_, "replay") => "replayed",
-        (_, "import") => "imported",
-        (_, "test") => "tested",
-        (_, "view") => "viewed",
-        (_, "erase") => "erased",
-        (_, action @ ("create" | "update" | "delete" | "revoke" | "rotate")) => return format!("{action}d"),
-        (_, other) => return other.replace('_', " "),
-    };
-    past.to_owned()
-}
-
-fn object_kind(change: &Change) -> String {
-    object_word(&change.entry.object_kind).replace('_', " ")
+/// Returns what was done, in the past, and to what.
+fn done(change: &Change) -> String {
+    let action = change.actions.first().unwrap_or(&change.entry.action);
+    summary(&change.entry.object_kind, action)
 }
 
 /// Returns what people call the object, if it has a name.
