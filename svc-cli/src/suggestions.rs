@@ -1,4 +1,4 @@
-//! What was probably meant by a command line that is refused: a command by another word, and an option by the name that help
+//! The probable meaning of a command line that is refused: a command by another word, and an option by the name that help
 //! shows.
 
 use std::ffi::OsString;

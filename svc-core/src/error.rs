@@ -253,7 +253,7 @@ pub enum Error {
     AlreadyConverted {
         /// The reason as a sentence.
         reason: String,
-        /// The id of what it was converted to.
+        /// The id of the record that it became.
         existing_id: Uuid,
     },
     /// The store failed.

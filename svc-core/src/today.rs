@@ -1,5 +1,5 @@
-//! What the owner of a business wants to know in the morning: what customers owe, what was paid this month, who comes today, and
-//! what waits for somebody in the office.
+//! The morning of a business: the debts of customers, the payments of this month, the bookings of today, and the work that
+//! waits in the office.
 //!
 //! [`read`] returns the records themselves, so that a figure and the list that it leads to cannot differ.
 
@@ -22,7 +22,7 @@ pub const MAX_READ: usize = 2_000;
 /// The days within which a quote has to expire to be listed.
 pub const EXPIRES_WITHIN_DAYS: i64 = 7;
 
-/// What wants attention in an account.
+/// The records that want attention in an account.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Today {
@@ -44,19 +44,19 @@ pub struct Today {
     pub is_cut: bool,
 }
 
-/// What customers owe in one currency, by how long it is overdue.
+/// The debts of customers in one currency, by how long they are overdue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Receivable {
     /// The currency of the amounts.
     pub currency: Currency,
-    /// What is not due yet, or has no due date.
+    /// The amount that is not due yet, or has no due date.
     pub not_due: Amount,
-    /// What is overdue by 1 to 30 days.
+    /// The amount that is overdue by 1 to 30 days.
     pub overdue_to_30: Amount,
-    /// What is overdue by 31 to 60 days.
+    /// The amount that is overdue by 31 to 60 days.
     pub overdue_to_60: Amount,
-    /// What is overdue by more than 60 days.
+    /// The amount that is overdue by more than 60 days.
     pub overdue_longer: Amount,
 }
 
@@ -118,7 +118,7 @@ impl Today {
     }
 }
 
-/// Returns what wants attention in an account now.
+/// Returns the records that want attention in an account now.
 ///
 /// # Errors
 /// [`Error::Store`].

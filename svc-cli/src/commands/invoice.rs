@@ -83,13 +83,13 @@ pub(crate) enum InvoiceCommand {
     },
 }
 
-/// What is recorded beside the amount of a payment or a refund.
+/// The method and the reference of a payment or a refund.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct PaymentNote {
-    /// How it was paid, such as card.
+    /// Method of the payment, such as card.
     #[arg(long, value_parser = Text::<100>::parse)]
     method: Option<Text<100>>,
-    /// What the payment is called elsewhere, such as on a bank statement.
+    /// Reference of the payment, such as on a bank statement.
     #[arg(long, value_parser = Text::<255>::parse)]
     reference: Option<Text<255>>,
 }

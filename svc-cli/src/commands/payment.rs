@@ -12,6 +12,7 @@ use crate::output::{Outcome, money};
 use crate::record::{Property, optional, table, text, time};
 use crate::service::cut;
 use crate::session::Session;
+use crate::times;
 use crate::values::{self, TimeArg};
 
 /// List the payments and refunds of an account, for its books.
@@ -32,8 +33,8 @@ pub(crate) enum PaymentCommand {
         /// List only payments of this invoice, by its id or its number.
         #[arg(long, value_name = "ID")]
         invoice: Option<IdArg>,
-        /// List only payments since this time, such as 2026-03-14T15:09:26Z, or this long ago, such as 7d. A date, such as
-        /// 2026-03-14, is its start in the account's time zone.
+        /// List only payments since this time, such as '2026-03-14 15:09' in the account's time zone, or this long ago, such
+        /// as 7d. A date is its start there.
         #[arg(long, value_parser = values::since, allow_hyphen_values = true, value_name = "TIME")]
         since: Option<TimeArg>,
         /// List only payments before this time, or before this long ago. A date is its start in the account's time zone.
@@ -53,8 +54,7 @@ pub(crate) async fn run(session: &Session, command: PaymentCommand) -> Result<Ou
         None => None,
     };
     let account = lookup::account(service, &account).await?.id;
-    let since = lookup::since_in(service, account, since).await?;
-    let until = lookup::since_in(service, account, until).await?;
+    let (since, until) = (times::since(since.as_ref())?, times::since(until.as_ref())?);
     let filter = PaymentListFilter { invoice_id, since, until };
     // One payment more than the limit tells whether there are more.
     let (mut payments, _) = service.newest(&LIST_PAYMENTS, account, &filter, limit.saturating_add(1)).await?;

@@ -285,7 +285,7 @@ async fn input<I: Input>(service: &Service, account: TenantId, body: &Body<I>) -
     read.map_err(|error| refusal(CallError::Rules(error), body))
 }
 
-/// What to do about a URL to which only a server for development delivers.
+/// The way to allow a URL to which only a server for development delivers.
 const PRIVATE_WEBHOOKS: &str = "For development, `svc-server --allow-private-webhooks` (SVC_ALLOW_PRIVATE_WEBHOOKS) also \
                                 delivers to http:// and private addresses; beside its database, give `svc` the option as well.";
 

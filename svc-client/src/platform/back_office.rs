@@ -185,7 +185,7 @@ impl Collection<Quote, Platform> {
     }
 }
 
-/// What comes of jobs.
+/// The invoices of jobs.
 impl Collection<Job, Platform> {
     /// Makes the invoice of a job, a draft. The job becomes `invoiced`.
     ///

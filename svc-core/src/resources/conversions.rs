@@ -16,14 +16,14 @@ use crate::values::{Amount, Date, Decimal, JOB_SCALE, Patch, TenantId, Text, Tim
 /// The number of jobs of a contact that are read at a time.
 const PAGE: u32 = 100;
 
-/// What the job of a quote has beside what the quote says.
+/// The input of the conversion of a quote to a job.
 #[derive(Clone, Debug, Default, PartialEq, Input)]
 pub struct QuoteConversion {
-    /// What is to be done, as a single line. Without it, or with null, it is `Work for` and the number of the quote.
+    /// The title of the job, as a single line. Without it, or with null, it is `Work for` and the number of the quote.
     pub title: Option<Text<255>>,
 }
 
-/// What the invoice of a job has beside what the job says.
+/// The input of the invoice of a job.
 #[derive(Clone, Debug, Default, PartialEq, Input)]
 pub struct JobInvoicing {
     /// The amount to pay. Without it, or with null, it is the `actual_total` of the job, or its `estimated_total` if it has

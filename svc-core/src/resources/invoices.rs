@@ -241,10 +241,10 @@ pub struct Payment {
     /// fields not; the platform API does.
     #[serde(skip_serializing, default)]
     pub is_refund: bool,
-    /// How it was paid, in the account's own words, such as `card`. `None` if it was not recorded.
+    /// The method of the payment, in the account's own words, such as `card`. `None` if it was not recorded.
     #[serde(skip_serializing, default)]
     pub method: Option<Text<100>>,
-    /// What the payment is called elsewhere, such as on a bank statement. `None` if it was not recorded.
+    /// The reference of the payment, such as on a bank statement. `None` if it was not recorded.
     #[serde(skip_serializing, default)]
     pub reference: Option<Text<255>>,
 }
@@ -254,9 +254,9 @@ pub struct Payment {
 pub struct PaymentCreate {
     /// The amount in the currency of the invoice. Without it, or with null, it is all that is left to pay or was paid.
     pub amount: Option<Decimal>,
-    /// How it was paid, in your own words, such as `card` or `bank transfer`. Must be a single line.
+    /// The method of the payment, in your own words, such as `card` or `bank transfer`. Must be a single line.
     pub method: Option<Text<100>>,
-    /// What the payment is called elsewhere, such as on a bank statement. Must be a single line.
+    /// The reference of the payment, such as on a bank statement. Must be a single line.
     pub reference: Option<Text<255>>,
 }
 

@@ -87,7 +87,7 @@ impl Records<'_, Quote> {
     }
 }
 
-/// What comes of jobs.
+/// The invoices of jobs.
 impl Records<'_, Job> {
     /// Makes the invoice of a job, a draft. The job becomes `invoiced`. Fires `invoice.created`, then `job.updated`.
     ///

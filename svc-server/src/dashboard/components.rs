@@ -128,8 +128,8 @@ pub(super) fn table(caption: &str, headings: &[&str], rows: Markup) -> Markup {
     }
 }
 
-/// Gives each cell of rows the heading of its column, which a card shows beside its value. Also returns which columns have
-/// numbers, whose headings are aligned as they are. In texts and attributes that maud has escaped, `<` and `>` cannot be.
+/// Gives each cell of rows the heading of its column, which a card shows beside its value, and returns the columns of numbers,
+/// whose headings are aligned as they are. In texts and attributes that maud has escaped, `<` and `>` cannot be.
 fn labelled(rows: &str, headings: &[&str]) -> (String, Vec<bool>) {
     let (mut html, mut column) = (String::with_capacity(rows.len() * 2), 0);
     let mut numeric = vec![false; headings.len()];

@@ -182,7 +182,7 @@ pub(super) struct FormState<'a> {
     has_focus: AtomicBool,
 }
 
-/// What ties the control of a field to its label, its description and its error.
+/// The attributes that tie the control of a field to its label, its description and its error.
 struct ControlAttributes<'a> {
     id: &'a str,
     /// The id of the description.

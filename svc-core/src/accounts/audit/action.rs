@@ -1,11 +1,11 @@
-//! What the audit log says was done: the words that it stores, and those that people read.
+//! The actions of the audit log: the words that it stores, and those that people read.
 
 use crate::values::TextEnum;
 
 /// The kind of a changed tenant.
 pub(crate) const TENANT: &str = "tenant";
 
-/// What was done to an object that has an entry of its own. Changes of records are named by their events.
+/// The action on an object that has an entry of its own. Changes of records are named by their events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
 pub enum AuditAction {
     /// The object was created.

@@ -36,14 +36,14 @@ pub struct BookedPayment {
     pub currency: Currency,
     /// When the payment or the refund was recorded.
     pub paid_at: Timestamp,
-    /// How it was paid, in the account's own words. Null if it was not recorded.
+    /// The method of the payment, in the account's own words. Null if it was not recorded.
     pub method: Option<Text<100>>,
-    /// What the payment is called elsewhere, such as on a bank statement. Null if it was not recorded.
+    /// The reference of the payment, such as on a bank statement. Null if it was not recorded.
     pub reference: Option<Text<255>>,
 }
 
-/// Returns the newest payments and refunds in a range of times, of one invoice or of all, newest first and at most `limit`. Also
-/// returns the time before which the next page begins, if there may be more.
+/// Returns the newest payments and refunds in a range of times, of one invoice or of all, newest first and at most `limit`, with
+/// the time before which the next page begins, if there may be more.
 ///
 /// # Errors
 /// [`Error::Store`].

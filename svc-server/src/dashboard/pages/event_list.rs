@@ -39,7 +39,7 @@ impl From<Event> for ListedEvent {
 pub(super) struct EventRecord {
     /// Its id. Empty if it has none.
     pub(super) id: String,
-    /// What people call it. `None` if it is none of the service.
+    /// Its name for people. `None` if it is not a record of the service.
     name: Option<String>,
     /// The path of its page. `None` if it has none, or is deleted.
     path: Option<String>,

@@ -158,7 +158,7 @@ fn invoice_buttons(cx: &Context<'_>, invoice: &Invoice, customer: Option<&str>, 
     }
 }
 
-/// What is recorded beside an amount: the names of the fields, and their labels.
+/// The fields beside an amount, with their labels.
 const NOTES: [(&str, &str); 2] = [("method", "Method, such as card"), ("reference", "Reference")];
 
 /// Returns a form for an amount of an invoice, behind a button. Typed values stay when they are refused.
