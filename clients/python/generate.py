@@ -1,0 +1,205 @@
+"""Writes the generated modules of the client: its types, from OpenAPI documents with datamodel-code-generator, and the client
+without async, from the one with it with unasync.
+
+    python generate.py DOCUMENT DOCUMENT_WITH_EXTENSIONS FOLDER
+
+The first document is svc-server/openapi/v1.json. The second one is what a server with `--extensions on` serves.
+
+Responses become dataclasses, which msgspec fills from JSON and checks. Inputs become typed dictionaries, as a field of a change
+that is left out means something else than one that is None.
+"""
+
+import ast
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import unasync
+
+Schemas = dict[str, Any]
+
+RECORDS = ["Booking", "Contact", "Event", "Invoice", "Job", "Quote", "WebhookSubscription", "WebhookSubscriptionWithSecret"]
+# Bounds are left to the service, which may widen them.
+DROPPED = {"minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "pattern", "examples", "if", "then"}
+ETAG = {
+    "type": ["string", "null"],
+    "default": None,
+    "description": "The version of the record, which `update` and `delete` send as `If-Match`. None in lists and events.",
+}
+# What these names stand for depends on the version of Python, or differs between type checkers and msgspec.
+IMPORTS = {name: "svc_client._typing" for name in ("NotRequired", "datetime", "Literal")}
+HEADER = """# Written by generate.py from the OpenAPI document with datamodel-code-generator. Do not edit it.
+# ruff: noqa: E501
+\"\"\"{}\"\"\"
+
+from __future__ import annotations
+
+"""
+
+
+def references(schema: Any) -> set[str]:
+    """Returns the names of the schemas that a part of a document refers to."""
+    return set(re.findall(r'"#/components/schemas/(\w+)"', json.dumps(schema)))
+
+
+def reachable(schemas: Schemas, roots: set[str]) -> set[str]:
+    """Returns these names, and those of all schemas that theirs refer to."""
+    found: set[str] = set()
+    while roots:
+        found |= roots
+        roots = {name for root in roots for name in references(schemas[root])} - found
+    return found
+
+
+def plain(schema: Any) -> Any:
+    """Returns a schema with the types that this client has."""
+    if isinstance(schema, list):
+        return [plain(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept = {name: plain(value) for name, value in schema.items() if name not in DROPPED or isinstance(value, dict)}
+    if kept.get("type") in ("number", ["number", "null"]):
+        kept["format"] = "decimal"
+    elif kept.get("format") not in ("date", "date-time"):
+        # Ids are text, as databases and JSON keep them.
+        kept.pop("format", None)
+    if kept.get("additionalProperties") is False:
+        del kept["additionalProperties"]
+    if kept.get("type") == "object" and set(kept.get("properties", {})) <= {"id"} and not kept.get("additionalProperties"):
+        # Any fields may be there.
+        kept = {"type": "object", "additionalProperties": {}, "description": kept.get("description", "")}
+    return kept
+
+
+def filters(document: Any) -> Schemas:
+    """Returns the filters of each list as a schema, without the parameters that all lists have."""
+    found: Schemas = {}
+    for path in document["paths"].values():
+        operation = path.get("get", {})
+        parameters = [it for it in operation.get("parameters", []) if it.get("in") == "query"]
+        parameters = [it for it in parameters if it["name"] not in ("limit", "cursor", "updated_since")]
+        if parameters:
+            name = operation["operationId"].removeprefix("list").removesuffix("s").replace("Deliverie", "Delivery")
+            properties = {it["name"]: {**it["schema"], "description": it["description"]} for it in parameters}
+            description = "Which records a list has. Without a filter, it has all."
+            found[f"{name}Filter"] = {"type": "object", "description": description, "properties": properties}
+    return found
+
+
+def event_name(kind: str) -> str:
+    """Returns the name of the type of an event, such as InvoicePaidEvent."""
+    return "".join(word.title() for word in re.split("[._]", kind)) + "Event"
+
+
+def events(document: Any) -> Schemas:
+    """Returns the body of each kind of event as a schema."""
+    found: Schemas = {}
+    for kind, path in document["webhooks"].items():
+        body = path["post"]["requestBody"]["content"]["application/json"]["schema"]
+        properties = dict(body["properties"])
+        properties["event"] = {**properties["event"], "description": "The kind of the event."}
+        properties["data"] = {"allOf": [properties["data"]], "description": "The record as it was right after the change."}
+        properties["delivered_at"] = {**properties["delivered_at"], "description": "When this attempt was made."}
+        description = path["post"]["description"].partition("\n")[0]
+        found[event_name(kind)] = {**body, "properties": properties, "description": description}
+    return found
+
+
+def generate(schemas: Schemas, kind: str, imported: dict[str, str], folder: Path) -> str:
+    """Returns the code of these schemas. Those in `imported` are of another module."""
+    source, output = folder / "document.json", folder / "output.py"
+    info = {"openapi": "3.1.0", "info": {"title": "SVC", "version": "1"}, "paths": {}}
+    source.write_text(json.dumps({**info, "components": {"schemas": schemas}}))
+    command = [str(Path(sys.executable).with_name("datamodel-codegen")), "--input", str(source), "--output", str(output)]
+    command += ["--input-file-type", "openapi", "--target-python-version", "3.10", "--disable-timestamp"]
+    command += ["--output-model-type", kind, "--enum-field-as-literal", "all", "--use-type-alias", "--strict-refs"]
+    command += ["--use-schema-description", "--use-field-description", "--use-single-line-docstring"]
+    command += ["--output-datetime-class", "datetime", "--formatters", "builtin", "--keep-model-order"]
+    command += ["--dataclass-arguments", json.dumps({"kw_only": True, "slots": True})]
+    command += ["--import-overrides", json.dumps(IMPORTS), "--type-overrides", json.dumps(imported)]
+    subprocess.run(command, check=True, stderr=None)
+    return output.read_text()
+
+
+def module(name: str, document: Any, imported: Schemas, folder: Path) -> tuple[str, Schemas]:
+    """Returns the module `name` with the types of a document, and their schemas. What `imported` has is imported from `types`."""
+    schemas: Schemas = document["components"]["schemas"]
+    schemas = {it: schema for it, schema in schemas.items() if not re.search("(List|Response)$", it)}
+    # A deleted contact is no contact for a type checker, as its `deleted_at` is of another type.
+    schemas["DeletedContact"] = {**schemas["DeletedContact"], **schemas["Contact"], "description": "A contact that was deleted."}
+    del schemas["DeletedContact"]["allOf"]
+    schemas["DeletedContact"]["required"] = [*schemas["Contact"]["required"], "deleted_at"]
+    for it in ("Error", "FieldError"):
+        schemas[f"{it}Code"] = schemas[it]["properties"]["code"]
+    schemas["FieldError"]["properties"]["code"] = {"$ref": "#/components/schemas/FieldErrorCode"}
+    # The errors of this client have these fields.
+    del schemas["Error"], schemas["RateLimitError"]
+    # Each type has other fields, among which msgspec cannot choose.
+    schemas.update({it: {"type": "object"} for it in ("EndpointAuthentication",) if it in schemas})
+    schemas = plain(schemas | filters(document) | events(document))
+    bodies = [operation.get("requestBody") for path in document["paths"].values() for operation in path.values()]
+    inputs = reachable(schemas, references(bodies) | set(filters(document)))
+    responses = reachable(schemas, set(schemas) - inputs)
+    for record in set(RECORDS) & set(schemas):
+        schemas[record]["properties"]["etag"] = ETAG
+    known, schemas = schemas, {name: schema for name, schema in schemas.items() if imported.get(name) != schema}
+    parts: list[str] = []
+    for kind, names in (("dataclasses.dataclass", responses), ("typing.TypedDict", inputs - responses)):
+        part = {it: known[it] for it in sorted(reachable(known, names & set(schemas)))}
+        others = {it: f"svc_client.{name if it in schemas else 'types'}.{it}" for it in part if it not in names & set(schemas)}
+        parts.append(generate(part, kind, others, folder))
+    return merged(parts, name), schemas
+
+
+def merged(parts: list[str], name: str) -> str:
+    """Returns the module with this name of the code of several, with their imports at its beginning."""
+    imports: dict[str, set[str]] = {}
+    bodies: list[str] = []
+    for part in parts:
+        statements = ast.parse(part).body
+        found = [it for it in statements if isinstance(it, ast.ImportFrom)]
+        for it in found:
+            imports.setdefault(str(it.module), set()).update(alias.name for alias in it.names)
+        bodies.append("\n".join(part.splitlines()[found[-1].end_lineno :]).strip())
+    own = {"__future__", f"svc_client.{name}"}
+    header = [f"from {it} import {', '.join(sorted(imports[it]))}" for it in sorted(imports.keys() - own)]
+    return "\n".join([*header, "", "", "\n\n\n".join(bodies), ""])
+
+
+def derive(target: Path) -> None:
+    """Makes the client without async of the one with it."""
+    names = ["Client", "TokenSource", "Transport", "Records", "Syncable", "Writable", "Deletable", "Collection", "Contacts"]
+    replacements = {f"Async{name}": name for name in [*names, "Webhooks", "Extensions"]}
+    replacements |= {f"async_{name}": f"sync_{name}" for name in ("deadline", "lock", "sleep")}
+    replacements |= {"AsyncStore": "SyncStore", "aclose": "close", "aiter_raw": "iter_raw"}
+    replacements |= {f"_async_{name}": f"_sync_{name}" for name in ("client", "extensions")}
+    with tempfile.TemporaryDirectory() as folder:
+        for path in target.glob("_async_*.py"):
+            source = Path(folder, "_async", path.name)
+            source.parent.mkdir(exist_ok=True)
+            shutil.copy(path, source)
+            unasync.unasync_files([str(source)], [unasync.Rule("/_async/", "/_sync/", replacements)])
+            made = Path(folder, "_sync", path.name).read_text()
+            origin = f"# Written by generate.py from {path.name} with unasync. Do not edit it.\n"
+            (target / path.name.replace("_async_", "_sync_")).write_text(origin + made)
+
+
+def main() -> None:
+    document, extended, target = (Path(argument) for argument in sys.argv[1:4])
+    with tempfile.TemporaryDirectory() as folder:
+        code, schemas = module("types", json.loads(document.read_text()), {}, Path(folder))
+        kinds = " | ".join(event_name(kind) for kind in json.loads(document.read_text())["webhooks"])
+        code += f'\n\nWebhookEvent: TypeAlias = {kinds}\n"""The body of a delivery, of any kind that this version knows."""\n'
+        (target / "types.py").write_text(HEADER.format("The records, inputs and events of the API.") + code)
+        code, _ = module("extension_types", json.loads(extended.read_text()), schemas, Path(folder))
+        title = "The types of what a service with `--extensions on` has beyond the contract."
+        (target / "extension_types.py").write_text(HEADER.format(title) + code)
+    derive(target.resolve())
+
+
+main()

@@ -1,0 +1,10 @@
+"""What a service with `--extensions on` has beyond the contract: events and deliveries are read, and sent again.
+
+`svc_client.extension_types` has the types.
+"""
+
+from . import extension_types as types
+from ._async_extensions import AsyncExtensions
+from ._sync_extensions import Extensions
+
+__all__ = ["AsyncExtensions", "Extensions", "types"]
