@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ ETAG = {
 }
 # What these names stand for depends on the version of Python, or differs between type checkers and msgspec.
 IMPORTS = {name: "svc_client._typing" for name in ("NotRequired", "datetime", "Literal")}
-HEADER = """# Written by generate.py from the OpenAPI document with datamodel-code-generator. Do not edit it.
+HEADER = """# Written by generate.py from the OpenAPI document. Do not edit it.
 # ruff: noqa: E501
 \"\"\"{}\"\"\"
 
@@ -70,6 +71,8 @@ def plain(schema: Any) -> Any:
         kept.pop("format", None)
     if kept.get("additionalProperties") is False:
         del kept["additionalProperties"]
+    if kept.get("type") == "object" and "properties" in kept and not kept["properties"]:
+        return kept
     if kept.get("type") == "object" and set(kept.get("properties", {})) <= {"id"} and not kept.get("additionalProperties"):
         # Any fields may be there.
         kept = {"type": "object", "additionalProperties": {}, "description": kept.get("description", "")}
@@ -78,7 +81,7 @@ def plain(schema: Any) -> Any:
 
 def filters(document: Any) -> Schemas:
     """Returns the filters of each list as a schema, without the parameters that all lists have."""
-    found: Schemas = {}
+    found: Schemas = {"NoFilter": {"type": "object", "properties": {}, "description": "The filters of a list that has none."}}
     for path in document["paths"].values():
         operation = path.get("get", {})
         parameters = [it for it in operation.get("parameters", []) if it.get("in") == "query"]
@@ -99,6 +102,7 @@ def event_name(kind: str) -> str:
 def events(document: Any) -> Schemas:
     """Returns the body of each kind of event as a schema."""
     found: Schemas = {}
+    body: Any = {}
     for kind, path in document["webhooks"].items():
         body = path["post"]["requestBody"]["content"]["application/json"]["schema"]
         properties = dict(body["properties"])
@@ -107,7 +111,14 @@ def events(document: Any) -> Schemas:
         properties["delivered_at"] = {**properties["delivered_at"], "description": "When this attempt was made."}
         description = path["post"]["description"].partition("\n")[0]
         found[event_name(kind)] = {**body, "properties": properties, "description": description}
-    return found
+        body = found[event_name(kind)]
+    # Of an event that has no type.
+    event = {"type": "string", "description": "The kind of the event."}
+    id = {"type": "string", "description": "The id of the event, in a thin payload, with which it can be read."}
+    data = {"type": "object", "description": "The record, with exact numbers. In a thin payload it has its `id` alone."}
+    description = "An event of a kind or a form that this version does not know, or with a thin payload."
+    properties = {**body["properties"], "event": event, "data": data, "event_id": id}
+    return {**found, "OtherEvent": {**body, "properties": properties, "description": description}}
 
 
 def generate(schemas: Schemas, kind: str, imported: dict[str, str], folder: Path) -> str:
@@ -128,7 +139,7 @@ def generate(schemas: Schemas, kind: str, imported: dict[str, str], folder: Path
 
 def module(name: str, document: Any, imported: Schemas, folder: Path) -> tuple[str, Schemas]:
     """Returns the module `name` with the types of a document, and their schemas. What `imported` has is imported from `types`."""
-    schemas: Schemas = document["components"]["schemas"]
+    schemas: Schemas = deepcopy(document["components"]["schemas"])
     schemas = {it: schema for it, schema in schemas.items() if not re.search("(List|Response)$", it)}
     # A deleted contact is no contact for a type checker, as its `deleted_at` is of another type.
     schemas["DeletedContact"] = {**schemas["DeletedContact"], **schemas["Contact"], "description": "A contact that was deleted."}
@@ -136,9 +147,13 @@ def module(name: str, document: Any, imported: Schemas, folder: Path) -> tuple[s
     schemas["DeletedContact"]["required"] = [*schemas["Contact"]["required"], "deleted_at"]
     for it in ("Error", "FieldError"):
         schemas[f"{it}Code"] = schemas[it]["properties"]["code"]
-    schemas["FieldError"]["properties"]["code"] = {"$ref": "#/components/schemas/FieldErrorCode"}
-    # The errors of this client have these fields.
-    del schemas["Error"], schemas["RateLimitError"]
+        schemas[it]["properties"]["code"] = {"$ref": f"#/components/schemas/{it}Code"}
+    # One type for the body of every failure, also at the endpoint for tokens.
+    optional = {"error_description": {"type": "string", "description": "What is wrong, at the endpoint for tokens."}}
+    error, limited = schemas.pop("Error"), schemas.pop("RateLimitError")
+    properties = {**limited["properties"], **error["properties"], **optional}
+    description = "The body of a failure."
+    schemas["Problem"] = {"type": "object", "properties": properties, "required": ["error"], "description": description}
     # Each type has other fields, among which msgspec cannot choose.
     schemas.update({it: {"type": "object"} for it in ("EndpointAuthentication",) if it in schemas})
     schemas = plain(schemas | filters(document) | events(document))
@@ -171,13 +186,79 @@ def merged(parts: list[str], name: str) -> str:
     return "\n".join([*header, "", "", "\n\n\n".join(bodies), ""])
 
 
+def error_classes(document: Any) -> str:
+    """Returns a class for each code of an error."""
+    code = document["components"]["schemas"]["Error"]["properties"]["code"]
+    meanings = dict(re.findall(r"\| `(\w+)` \| (.+) \|", code["description"]))
+    names = {it: "".join(word.title() for word in it.split("_")) for it in code["enum"]}
+    classes = [f'class {names[it]}(ApiError):\n    """{meanings[it]} The code is `{it}`."""' for it in names]
+    table = "".join(f'    "{it}": {name},\n' for it, name in names.items())
+    table = f"BY_CODE: dict[str | None, type[ApiError]] = {{\n{table}}}\n"
+    return "\n\n\n".join(["from .errors import ApiError", *classes, table])
+
+
+def response_type(operation: Any, schemas: Schemas) -> str:
+    """Returns the name of the type of the record in a response of an operation, or of the records in a list."""
+    body = next(it for status, it in operation["responses"].items() if status.startswith("2"))
+    (envelope,) = references(body["content"])
+    (name,) = references(schemas[envelope]["properties"]["data"])
+    return name
+
+
+def collections(document: Any, known: Any, name: str, types: str) -> str:
+    """Returns a class for the records of each path that has a list and a GET by id, and one with a property for each.
+
+    Of what `known` has, only webhook subscriptions are here, whose types differ.
+    """
+    paths, schemas = document["paths"], document["components"]["schemas"]
+    classes: list[str] = []
+    properties: list[str] = []
+    for path, operations in paths.items():
+        one, record = paths.get(f"{path}/{{id}}", {}), path.strip("/")
+        if "get" not in one or (known and path in known["paths"] and path != "/webhooks"):
+            continue
+        kind = response_type(one["get"], schemas)
+        filter = f"{kind}Filter" if f"{kind}Filter" in filters(document) else "NoFilter"
+        parameters = [it.get("name") for it in operations["get"]["parameters"]]
+        filter = filter if filter == "NoFilter" else f"types.{filter}"
+        bases, arguments = [f"AsyncRecords[types.{kind}, {filter}]"], [f"types.{kind}"]
+        if "post" in operations:
+            bases = []
+        if "updated_at" in schemas[kind]["properties"] and "updated_since" in parameters:
+            bases = [f"AsyncSyncable[types.{kind}, {filter}]"]
+        if "post" in operations:
+            new = response_type(operations["post"], schemas)
+            inputs = [next(iter(references(it["requestBody"]))) for it in (operations["post"], one["patch"])]
+            names = [f"types.{it}" for it in (kind, new, *inputs)]
+            bases.append(f"AsyncWritable[{', '.join(names)}, {filter}]")
+            arguments += [f"types.{new}"] if new != kind else []
+        bases += [f"AsyncDeletable[types.{kind}, {filter}]"] if "delete" in one else []
+        arguments += ['everything={"include_deleted": True}'] if "include_deleted" in parameters else []
+        summary = f'"""The {record} of the account."""'
+        title = f"Async{'Extended' if known and path in known['paths'] else ''}{record.title()}"
+        classes.append("class " + title + "(\n    " + ",\n    ".join(bases) + f",\n):\n    {summary}")
+        client = "self._client" if known else "cast(Any, self)"
+        returned = f"return {title}({client}, {json.dumps(record)}, {', '.join(arguments)})"
+        properties.append(f"    @property\n    def {record}(self) -> {title}:\n        {summary}\n        {returned}")
+    owner = f"class Async{name}Collections:\n"
+    owner += '    """A property for the records of each kind."""\n\n'
+    owner += ("    _client: AsyncClient\n\n" if known else "") + "\n\n".join(properties)
+    bases = "AsyncDeletable, AsyncRecords, AsyncSyncable, AsyncWritable"
+    header = f"from typing import TYPE_CHECKING, Any, cast\n\nfrom . import {types}\nfrom ._async_records import {bases}\n"
+    header += "from .types import NoFilter\n\nif TYPE_CHECKING:\n    from ._async_client import AsyncClient"
+    header = header if known else header.partition("\n\nif TYPE")[0].replace("TYPE_CHECKING, ", "")
+    header = header if known else header.replace("AsyncRecords, ", "")
+    header = header.replace(", Any, cast", "").replace("AsyncSyncable, ", "") if known else header
+    return "\n\n\n".join([header, *classes, owner]) + "\n"
+
+
 def derive(target: Path) -> None:
     """Makes the client without async of the one with it."""
-    names = ["Client", "TokenSource", "Transport", "Records", "Syncable", "Writable", "Deletable", "Collection", "Contacts"]
-    replacements = {f"Async{name}": name for name in [*names, "Webhooks", "Extensions"]}
-    replacements |= {f"async_{name}": f"sync_{name}" for name in ("deadline", "lock", "sleep")}
-    replacements |= {"AsyncStore": "SyncStore", "aclose": "close", "aiter_raw": "iter_raw"}
-    replacements |= {f"_async_{name}": f"_sync_{name}" for name in ("client", "extensions")}
+    names = set(re.findall(r"\bAsync([A-Z]\w+)", "".join(path.read_text() for path in target.glob("_async_*.py"))))
+    replacements = {f"Async{name}": name for name in names - {"Iterator"}}
+    replacements |= {"AsyncStore": "SyncStore", "aclose": "close", "aclosing": "closing", "aiter_raw": "iter_raw"}
+    replacements |= {"anyio": ".blocking"}
+    replacements |= {path.stem: path.stem.replace("_async_", "_sync_") for path in target.glob("_async_*.py")}
     with tempfile.TemporaryDirectory() as folder:
         for path in target.glob("_async_*.py"):
             source = Path(folder, "_async", path.name)
@@ -190,16 +271,25 @@ def derive(target: Path) -> None:
 
 
 def main() -> None:
-    document, extended, target = (Path(argument) for argument in sys.argv[1:4])
+    document, extended = (json.loads(Path(argument).read_text()) for argument in sys.argv[1:3])
+    target = Path(sys.argv[3]).resolve()
+
+    def write(name: str, title: str, code: str) -> None:
+        (target / f"{name}.py").write_text(HEADER.format(title) + code)
+
     with tempfile.TemporaryDirectory() as folder:
-        code, schemas = module("types", json.loads(document.read_text()), {}, Path(folder))
-        kinds = " | ".join(event_name(kind) for kind in json.loads(document.read_text())["webhooks"])
-        code += f'\n\nWebhookEvent: TypeAlias = {kinds}\n"""The body of a delivery, of any kind that this version knows."""\n'
-        (target / "types.py").write_text(HEADER.format("The records, inputs and events of the API.") + code)
-        code, _ = module("extension_types", json.loads(extended.read_text()), schemas, Path(folder))
-        title = "The types of what a service with `--extensions on` has beyond the contract."
-        (target / "extension_types.py").write_text(HEADER.format(title) + code)
-    derive(target.resolve())
+        code, schemas = module("types", document, {}, Path(folder))
+        kinds = " | ".join([*(event_name(kind) for kind in document["webhooks"]), "OtherEvent"])
+        code += f'\n\nWebhookEvent: TypeAlias = {kinds}\n"""The event of a delivery."""\n'
+        write("types", "The records, inputs and events of the API.", code)
+        code, _ = module("extension_types", extended, schemas, Path(folder))
+    write("extension_types", "The types of what a service with `--extensions on` has beyond the contract.", code)
+    write("error_classes", "A class for each code of an error.", error_classes(document))
+    code = collections(document, None, "", "types")
+    write("_async_collections", "The records of the API and their operations.", code)
+    code = collections(extended, document, "Extended", "extension_types as types")
+    write("_async_extended_collections", "The records of the extensions and their operations.", code)
+    derive(target)
 
 
 main()

@@ -8,22 +8,15 @@ verification of deliveries, and `svc_client.extensions` what a service with `--e
 The logger `svc_client` tells of each call at the level DEBUG, without keys, bodies and queries.
 """
 
-from . import types as types
-from ._async_client import (
-    AsyncClient, AsyncCollection, AsyncContacts, AsyncDeletable, AsyncRecords, AsyncSyncable, AsyncTokenSource, AsyncWebhooks,
-    AsyncWritable,
-)  # fmt: skip
-from .core import Env, NoFilter, Page, RetryPolicy, SyncPage, SyncPosition, Tokens
-from ._sync_client import Client, Collection, Contacts, Deletable, Records, Syncable, TokenSource, Webhooks, Writable
-from .errors import (
-    ApiError, EmailTaken, NotFound, PreconditionFailed, RateLimited, SvcError, TokensNotStored, TransportError,
-    UnexpectedResponse, ValidationFailed,
-)  # fmt: skip
+from . import error_classes, types
+from ._async_client import AsyncClient, AsyncTokenSource
+from ._async_collections import AsyncBookings, AsyncContacts, AsyncInvoices, AsyncJobs, AsyncQuotes, AsyncWebhooks
+from ._sync_client import Client, TokenSource
+from ._sync_collections import Bookings, Contacts, Invoices, Jobs, Quotes, Webhooks
+from .core import Page, RetryPolicy, SyncPage, SyncPosition, Tokens
+from .errors import ApiError, SvcError, TokensNotStored, TransportError, UnexpectedResponse
 
-__all__ = [
-    "ApiError", "AsyncClient", "AsyncCollection", "AsyncContacts", "AsyncDeletable", "AsyncRecords", "AsyncSyncable",
-    "AsyncTokenSource", "AsyncWebhooks", "AsyncWritable", "Client", "Collection", "Contacts", "Deletable", "EmailTaken", "Env",
-    "NoFilter", "NotFound", "Page", "PreconditionFailed", "RateLimited", "Records", "RetryPolicy", "SvcError", "SyncPage",
-    "SyncPosition", "Syncable", "TokenSource", "Tokens", "TokensNotStored", "TransportError", "UnexpectedResponse",
-    "ValidationFailed", "Webhooks", "Writable", "types",
-]  # fmt: skip
+__all__ = ["ApiError", "AsyncBookings", "AsyncClient", "AsyncContacts", "AsyncInvoices", "AsyncJobs", "AsyncQuotes",
+    "AsyncTokenSource", "AsyncWebhooks", "Bookings", "Client", "Contacts", "Invoices", "Jobs", "Page", "Quotes",
+    "RetryPolicy", "SvcError", "SyncPage", "SyncPosition", "TokenSource", "Tokens", "TokensNotStored",
+    "TransportError", "UnexpectedResponse", "Webhooks", "error_classes", "types"]  # fmt: skip

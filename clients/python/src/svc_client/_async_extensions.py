@@ -7,80 +7,59 @@ from datetime import datetime, timedelta
 
 from . import core
 from . import extension_types as types
-from .core import NoFilter, SyncPage, SyncPosition
-from ._async_client import AsyncClient, AsyncRecords, AsyncWebhooks
+from ._async_client import AsyncClient
+from ._async_extended_collections import AsyncExtendedCollections
+from .core import SyncPage, SyncPosition, segment
 
 
-class AsyncExtensions:
+class AsyncExtensions(AsyncExtendedCollections):
     """What a service with `--extensions on` has beyond the contract. On another one, its calls fail with NotFound."""
-
-    events: AsyncRecords[types.Event, types.EventFilter]
-    """The events, which can be listed and read."""
-    webhooks: AsyncWebhooks[
-        types.WebhookSubscription, types.WebhookSubscriptionWithSecret, types.WebhookCreate, types.WebhookUpdate, NoFilter
-    ]
-    """The webhook subscriptions with all their options, such as filters, headers and public keys."""
 
     def __init__(self, client: AsyncClient) -> None:
         """Shares the connections and settings of the client."""
-        self._transport = client.transport
-        self.events = AsyncRecords(self._transport, "events", types.Event)
-        kinds = types.WebhookSubscription, types.WebhookSubscriptionWithSecret
-        self.webhooks = AsyncWebhooks(self._transport, "webhooks", *kinds)
+        self._client = client
 
-    async def sync_events(self, position: SyncPosition | None = None) -> AsyncIterator[SyncPage[types.Event]]:
-        """Iterates over the events since a position, the oldest first, each exactly once: all that the service keeps, from
-        none. It is a full alternative to webhooks.
+    def sync_events(self, position: SyncPosition | None = None) -> AsyncIterator[SyncPage[types.Event]]:
+        """Iterates over the events since a position, the oldest first, each exactly once: a full alternative to webhooks.
 
         Store each page with its position, in one transaction, before the next one is asked for. Ask again, from the last
         position, before the retention of the service has passed: 30 days by default.
         """
-        # The time of an event is unique in its account.
         last = position and datetime.fromisoformat(position["updated_at"].replace("Z", "+00:00"))
+        # The time of an event is unique in its account.
         since = last + timedelta(microseconds=1) if last else core.EPOCH
         query = core.asked(None, 200, since=since, order="oldest_first")
-        async for page in self._transport.pages("events", types.Event, query):
-            if page.data:
-                yield SyncPage(page.data, {"updated_at": core.text(page.data[-1].created_at)})
+        return self._client.synced("events", types.Event, query, "created_at")
 
-    async def deliveries(
-        self, webhook: str, filter: types.WebhookDeliveryFilter | None = None
-    ) -> AsyncIterator[types.Delivery]:
+    def deliveries(self, id: str, filter: types.WebhookDeliveryFilter | None = None) -> AsyncIterator[types.Delivery]:
         """Iterates over the deliveries to a subscription, the newest event first."""
-        path = f"webhooks/{core.segment(webhook)}/deliveries"
-        async for page in self._transport.pages(path, types.Delivery, core.asked(filter, 200)):
-            for delivery in page.data:
-                yield delivery
+        return self._client.items(f"webhooks/{segment(id)}/deliveries", types.Delivery, core.asked(filter, 200))
+
+    def delivery_attempts(self, id: str) -> AsyncIterator[types.AttemptLog]:
+        """Iterates over the attempts at a delivery, the newest first."""
+        return self._client.items(f"deliveries/{segment(id)}/attempts", types.AttemptLog, {})
 
     async def delivery(self, id: str) -> types.DeliveryDetails:
         """Returns a delivery with its event and the log of its newest attempts."""
-        return await self._transport.data("GET", f"deliveries/{core.segment(id)}", types.DeliveryDetails)
-
-    async def delivery_attempts(self, id: str) -> AsyncIterator[types.AttemptLog]:
-        """Iterates over the attempts at a delivery, the newest first."""
-        async for page in self._transport.pages(f"deliveries/{core.segment(id)}/attempts", types.AttemptLog, {}):
-            for attempt in page.data:
-                yield attempt
+        return core.decode_data(await self._client.call("GET", f"deliveries/{segment(id)}"), types.DeliveryDetails)
 
     async def replay_delivery(self, id: str) -> types.Delivery:
         """Sends a delivery again: its next attempt is due now, and all its retries are ahead."""
-        return await self._transport.data("POST", f"deliveries/{core.segment(id)}/replay", types.Delivery)
+        return core.decode_data(await self._client.call("POST", f"deliveries/{segment(id)}/replay"), types.Delivery)
 
-    async def replay(self, webhook: str, selection: types.ReplaySelection) -> types.Replay:
+    async def replay(self, id: str, selection: types.ReplaySelection) -> types.Replay:
         """Sends deliveries of a time span to a subscription again, in the background."""
-        return await self._transport.data("POST", f"webhooks/{core.segment(webhook)}/replay", types.Replay, selection)
+        return core.decode_data(await self._client.call("POST", f"webhooks/{segment(id)}/replay", selection), types.Replay)
 
     async def bulk_replay(self, id: str) -> types.Replay:
         """Returns a replay with its progress."""
-        return await self._transport.data("GET", f"replays/{core.segment(id)}", types.Replay)
+        return core.decode_data(await self._client.call("GET", f"replays/{segment(id)}"), types.Replay)
 
-    async def send_test(self, webhook: str, test: types.WebhookTest) -> types.Delivery:
+    async def send_test(self, id: str, test: types.WebhookTest) -> types.Delivery:
         """Sends a test event to a subscription alone."""
-        return await self._transport.data("POST", f"webhooks/{core.segment(webhook)}/test", types.Delivery, test)
+        return core.decode_data(await self._client.call("POST", f"webhooks/{segment(id)}/test", test), types.Delivery)
 
-    async def rotate_secret(
-        self, webhook: str, rotation: types.SecretRotation
-    ) -> types.WebhookSubscriptionWithSecret:
+    async def rotate_secret(self, id: str, rotation: types.SecretRotation) -> types.WebhookSubscriptionWithSecret:
         """Replaces the signing secret of a subscription. Both sign until the overlap ends."""
-        kind = types.WebhookSubscriptionWithSecret
-        return await self._transport.data("POST", f"webhooks/{core.segment(webhook)}/rotate-secret", kind, rotation)
+        response = await self._client.call("POST", f"webhooks/{segment(id)}/rotate-secret", rotation)
+        return core.decode_data(response, types.WebhookSubscriptionWithSecret)

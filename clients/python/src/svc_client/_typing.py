@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as _datetime
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta
 
@@ -23,5 +23,4 @@ else:
     class Literal:
         """A text: new values may be added, so that one which this version does not know is no error."""
 
-        def __class_getitem__(cls, values: Any) -> type[str]:
-            return str
+        __class_getitem__ = classmethod(lambda cls, values: str)

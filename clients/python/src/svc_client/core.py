@@ -4,31 +4,35 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import importlib
 import logging
 import random
 import re
 import threading
 import time
-from collections.abc import Awaitable, Callable, Generator, Mapping
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from decimal import Decimal
 from email.utils import parsedate_to_datetime
 from functools import cache
 from itertools import count
-from typing import Any, Generic, TypedDict, TypeVar, cast
+from typing import Any, Generic, NamedTuple, TypeAlias, TypedDict, TypeVar, cast
 
 import httpx
 import msgspec
 
-from .errors import CLASSES, ApiError, SvcError, TransportError, UnexpectedResponse
-from .types import FieldError
+from .error_classes import BY_CODE
+from .errors import ApiError, SvcError, TransportError, UnexpectedResponse
+from .types import Problem
 
 VERSION = "0.1.0"
+# A page of 200 records, each as large as it can be, has fewer bytes.
+LARGEST = 32 << 20
 EPOCH = "1970-01-01T00:00:00.000000Z"
 R = TypeVar("R")
+# The wait and the request of each attempt, what came of it, and the response of the call.
+Steps: TypeAlias = "Generator[tuple[float | None, httpx.Request], Response | TransportError, Response]"
+Time: TypeAlias = "datetime | str | None"
 log = logging.getLogger("svc_client")
 
 
@@ -51,16 +55,6 @@ class RetryPolicy:
     """The longest wait after any attempt without a `Retry-After`."""
 
 
-@dataclass(frozen=True)
-class Env:
-    """The clock and the waits of a client, for tests."""
-
-    now: Callable[[], float] = time.time
-    """Returns the Unix time in seconds."""
-    sleep: Callable[[float], Any] | None = None
-    """Waits for so many seconds. That of an `AsyncClient` is a coroutine function."""
-
-
 @dataclass
 class Tokens:
     """The tokens of an app for one account. Store both."""
@@ -81,10 +75,6 @@ class Page(Generic[R]):
     """The position after this page, for `page`. None on the last one."""
 
 
-class NoFilter(TypedDict):
-    """The filters of a list that has none."""
-
-
 class SyncPosition(TypedDict):
     """How far a copy goes: a small JSON object, which belongs to one account and one collection."""
 
@@ -102,8 +92,9 @@ class SyncPage(Generic[R]):
     """The position to go on from."""
 
 
-@dataclass
-class Response:
+class Response(NamedTuple):
+    """A response. That of a call has a status of success, or 304."""
+
     status: int
     headers: Mapping[str, str]
     body: bytes
@@ -112,17 +103,6 @@ class Response:
 @dataclass
 class Data(Generic[R]):
     data: R
-
-
-@dataclass
-class Problem:
-    error: str
-    code: str | None = None
-    error_description: str | None = None
-    errors: list[FieldError] = field(default_factory=list[FieldError])
-    field: str | None = None
-    existing_id: str | None = None
-    retry_after_ms: int | None = None
 
 
 class Signer:
@@ -158,7 +138,8 @@ class Settings:
     timeout: float
     connect_timeout: float
     retry: RetryPolicy
-    env: Env
+    now: Callable[[], float]
+    sleep: Callable[[float], Any]
 
 
 def base_url(url: str) -> str:
@@ -183,11 +164,10 @@ def segment(id: str) -> str:
 
 def condition(record: Any, etag: str | None) -> tuple[str, str | None]:
     """Returns the id of a record and the version that it must have."""
-    if isinstance(record, str):
-        return segment(record), etag
-    if not (etag or record.etag):
+    id, version = (record, etag) if isinstance(record, str) else (record.id, etag or record.etag)
+    if version is None and id is not record:
         raise ValueError("records of lists and events have no version; get the record first, or pass its id")
-    return segment(record.id), etag or record.etag
+    return segment(id), version
 
 
 def asked(filter: Any, limit: int | None, **others: Any) -> dict[str, Any]:
@@ -253,31 +233,30 @@ def about(response: Response, now: float) -> dict[str, Any]:
 
 def unexpected(response: Response, reason: str, now: float = 0) -> UnexpectedResponse:
     start = response.body[:800].decode(errors="replace")[:200]
-    return UnexpectedResponse(reason, start=start, **about(response, now))
+    message = f"the response with status {response.status} is not one of the API: {reason}; it begins with {start!r}"
+    return UnexpectedResponse(message, start=start, **about(response, now))
 
 
 def failure(response: Response, now: float) -> SvcError:
     """Returns the error that a response reports."""
     try:
         problem = decode(response, Problem)
-    except UnexpectedResponse as error:
-        return unexpected(response, f"it is no error of the API: {error.message}", now)
-    fields = about(response, now) | {name: getattr(problem, name) for name in ("code", "field", "errors", "existing_id")}
+    except UnexpectedResponse:
+        return unexpected(response, "it is no error", now)
+    fields = about(response, now) | dict(code=problem.code, field=problem.field, existing_id=problem.existing_id)
     if problem.error_description is not None:
         problem.error, fields["code"] = problem.error_description, problem.error
     if problem.retry_after_ms is not None:
         fields["retry_after"] = problem.retry_after_ms / 1000
-    kinds = {re.sub("(?!^)([A-Z])", r"_\1", kind.__name__).lower(): kind for kind in CLASSES}
-    return kinds.get(fields["code"], ApiError)(problem.error, **fields)
+    return BY_CODE.get(fields["code"], ApiError)(problem.error, errors=problem.errors or [], **fields)
 
 
 def lost(error: Exception) -> TransportError:
     """Returns the error of an attempt without a response."""
-    if isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout)):
-        return TransportError("no connection to the service", kind="not_connected")
-    if isinstance(error, (httpx.TimeoutException, TimeoutError)):
-        return TransportError("the service did not respond in time", kind="timed_out")
-    return TransportError("the connection ended before the response did", kind="connection_lost")
+    is_connected = not isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout))
+    is_late = isinstance(error, (httpx.TimeoutException, TimeoutError))
+    kind = "not_connected" if not is_connected else "timed_out" if is_late else "connection_lost"
+    return TransportError("no response of the service: " + kind.replace("_", " "), kind=kind)
 
 
 def http_date(date: str) -> float | None:
@@ -287,33 +266,7 @@ def http_date(date: str) -> float | None:
         return None
 
 
-sync_deadline: Callable[[float], AbstractContextManager[object]] = nullcontext
-sync_lock, sync_sleep = threading.Lock, time.sleep
-SyncStore = Callable[[Tokens], object]
-AsyncStore = Callable[[Tokens], Awaitable[object]]
-
-
-def async_deadline(seconds: float) -> AbstractContextManager[object]:
-    # Programs without async need not load anyio, on which httpx waits.
-    return cast("AbstractContextManager[object]", importlib.import_module("anyio").fail_after(seconds))
-
-
-def async_lock() -> AbstractAsyncContextManager[object]:
-    return cast("AbstractAsyncContextManager[object]", importlib.import_module("anyio").Lock())
-
-
-def async_sleep(seconds: float) -> Awaitable[None]:
-    return cast("Awaitable[None]", importlib.import_module("anyio").sleep(seconds))
-
-
-def largest(status: int) -> int:
-    """Returns the most bytes that are read of a response. A page of 200 records as large as they can be has fewer."""
-    return 32 << 20 if status < 400 else 1 << 20
-
-
-def attempts(
-    settings: Settings, request: httpx.Request, credential: str | None
-) -> Generator[tuple[float | None, httpx.Request], Response | TransportError, Response]:
+def attempts(settings: Settings, request: httpx.Request, credential: str | None) -> Steps:
     """Makes a call: yields a wait and the request of each attempt, and is sent what came of it."""
     policy, signer, wait, waited, begun = settings.retry, settings.signer, None, 0.0, time.monotonic()
     may_be_done = is_corrected = False
@@ -330,23 +283,22 @@ def attempts(
         if isinstance(outcome, Response):
             # An earlier attempt deleted the record, and its response was lost.
             is_deleted = may_be_done and method == "DELETE" and outcome.status == 404
-            if len(outcome.body) > largest(outcome.status):
-                raise unexpected(outcome, f"it has more than {largest(outcome.status)} bytes")
+            if len(outcome.body) > LARGEST:
+                raise unexpected(outcome, f"it has more than {LARGEST} bytes")
             if 200 <= outcome.status < 300 or outcome.status == 304 or is_deleted:
                 log.debug("%s: status %s after %s attempts", name, outcome.status, attempt)
                 return outcome
-        error = failure(outcome, settings.env.now()) if isinstance(outcome, Response) else outcome
+        error = failure(outcome, settings.now()) if isinstance(outcome, Response) else outcome
         error.attempts, wait = attempt, None
-        if signer and error.code == "signature_invalid" and not is_corrected:
-            is_corrected = signer.corrects(cast(Response, outcome).headers.get("date", ""))
-            if is_corrected:
-                continue
+        date = outcome.headers.get("date", "") if isinstance(outcome, Response) else ""
+        if signer and error.code == "signature_invalid" and not is_corrected and signer.corrects(date):
+            is_corrected = True
+            continue
         may_be_done |= error.status in (502, 503, 504) or getattr(error, "kind", "not_connected") != "not_connected"
         longest = min(policy.first_wait * 2.0 ** (attempt - 1), policy.longest_wait)
         wait = (error.retry_after or 0) + longest * random.random()
         spent = max(time.monotonic() - begun, waited)
         if attempt >= policy.attempts or not error.is_transient or spent + wait > policy.total:
-            log.debug("%s failed after %s attempts: %s", name, attempt, error)
             raise error
         log.debug("%s is tried again in %.3f s: %s", name, wait, error)
         waited += wait

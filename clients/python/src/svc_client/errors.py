@@ -1,4 +1,7 @@
-"""What a call can fail with. An argument that cannot be sent is a ValueError or a TypeError instead."""
+"""What a call can fail with. An argument that cannot be sent is a ValueError or a TypeError instead.
+
+Each code of the API has a class of its own in `svc_client.error_classes`, such as `EmailTaken`.
+"""
 
 from __future__ import annotations
 
@@ -36,12 +39,12 @@ class SvcError(Exception):
     @property
     def is_transient(self) -> bool:
         """Whether the same request may succeed later: the service is busy or not reached."""
-        is_busy = self.status in (429, 502, 503, 504) or self.code == "idempotency_in_progress"
-        return is_busy or isinstance(self, TransportError)
+        is_lost, is_busy = isinstance(self, TransportError), self.status in (429, 502, 503, 504)
+        return is_lost or is_busy or self.code == "idempotency_in_progress"
 
 
 class ApiError(SvcError):
-    """A failure that the service reports. Codes that programs react to have a class of their own."""
+    """A failure that the service reports. Each code has a class of its own, such as `error_classes.EmailTaken`."""
 
     field: str | None = None
     """The first failing field, if a field failed."""
@@ -55,37 +58,11 @@ class ApiError(SvcError):
         return f"{self.message} (status {self.status}, code {self.code}{request})"
 
 
-class ValidationFailed(ApiError):
-    """Fields are not valid (`validation_failed`); `errors` has all of them."""
-
-
-class NotFound(ApiError):
-    """The account has no such record (`not_found`)."""
-
-
-class EmailTaken(ApiError):
-    """Another contact has the email address (`email_taken`); `existing_id` is its id."""
-
-
-class PreconditionFailed(ApiError):
-    """The record has changed since it was read (`precondition_failed`).
-
-    With more than one of `attempts`, this call may have changed it, whose response was lost: read the record.
-    """
-
-
-class RateLimited(ApiError):
-    """A rate limit is used up (`rate_limited`); `retry_after` says for how long."""
-
-
 class TransportError(SvcError):
     """No response arrived. Unless `kind` is `not_connected`, the service may have done what was asked."""
 
     kind: Literal["not_connected", "timed_out", "connection_lost"]
     """What happened: there was no connection, the time for an attempt was over, or the connection ended early."""
-
-    def __str__(self) -> str:
-        return f"{self.message} after {self.attempts} attempts"
 
 
 class UnexpectedResponse(SvcError):
@@ -94,12 +71,6 @@ class UnexpectedResponse(SvcError):
     start: str
     """The first characters of the body."""
 
-    def __str__(self) -> str:
-        return f"the response with status {self.status} is not one of the API: {self.message}; it begins with {self.start!r}"
-
 
 class TokensNotStored(SvcError):
     """The service gave an app new tokens, and the app could not store them. The next call gets them again."""
-
-
-CLASSES = (ValidationFailed, NotFound, EmailTaken, PreconditionFailed, RateLimited)

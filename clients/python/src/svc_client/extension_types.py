@@ -1,4 +1,4 @@
-# Written by generate.py from the OpenAPI document with datamodel-code-generator. Do not edit it.
+# Written by generate.py from the OpenAPI document. Do not edit it.
 # ruff: noqa: E501
 """The types of what a service with `--extensions on` has beyond the contract."""
 

@@ -3,8 +3,5 @@
 `svc_client.extension_types` has the types.
 """
 
-from . import extension_types as types
-from ._async_extensions import AsyncExtensions
-from ._sync_extensions import Extensions
-
-__all__ = ["AsyncExtensions", "Extensions", "types"]
+from ._async_extensions import AsyncExtensions as AsyncExtensions
+from ._sync_extensions import Extensions as Extensions

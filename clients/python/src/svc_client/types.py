@@ -1,4 +1,4 @@
-# Written by generate.py from the OpenAPI document with datamodel-code-generator. Do not edit it.
+# Written by generate.py from the OpenAPI document. Do not edit it.
 # ruff: noqa: E501
 """The records, inputs and events of the API."""
 
@@ -553,6 +553,22 @@ class JobUpdatedEvent:
 
 
 @dataclass(kw_only=True, slots=True)
+class OtherEvent:
+    """An event of a kind or a form that this version does not know, or with a thin payload."""
+
+    event: str
+    """The kind of the event."""
+    data: dict[str, Any]
+    """The record, with exact numbers. In a thin payload it has its `id` alone."""
+    delivered_at: datetime
+    """When this attempt was made."""
+    tenant_id: str
+    """The id of the account that a record belongs to."""
+    event_id: str | None = None
+    """The id of the event, in a thin payload, with which it can be read."""
+
+
+@dataclass(kw_only=True, slots=True)
 class Payment:
     """A payment on an invoice: the `data` of the event `payment.succeeded`."""
 
@@ -592,6 +608,31 @@ class Ping:
     """The id of the account that the API key belongs to."""
     timestamp: datetime
     """The time of the server."""
+
+
+@dataclass(kw_only=True, slots=True)
+class Problem:
+    """The body of a failure."""
+
+    error: str
+    """
+    A sentence for people that says what is wrong and how to correct it. It may be reworded at any time, so programs
+    should use `code` instead.
+    """
+    code: ErrorCode | None = None
+    retry_after_ms: int | None = None
+    """The number of milliseconds until the next request is accepted."""
+    field: str | None = None
+    """
+    The first failing field, on 400 when a field failed: a dotted path into the body such as `line_items.0`, or the
+    name of a query parameter or header.
+    """
+    errors: list[FieldError] | None = None
+    """All failing fields, at most 100, on 400 when a field failed."""
+    existing_id: str | None = None
+    """The id of the contact that has the email address, on 409 `email_taken`."""
+    error_description: str | None = None
+    """What is wrong, at the endpoint for tokens."""
 
 
 @dataclass(kw_only=True, slots=True)
@@ -1083,6 +1124,10 @@ LineItem: TypeAlias = dict[str, Any]
 """A line of the offer, with any members."""
 
 
+class NoFilter(TypedDict):
+    """The filters of a list that has none."""
+
+
 class QuoteCreate(TypedDict):
     """A new quote. Its status is `draft`, and its issue date is today in the account's time zone."""
 
@@ -1140,5 +1185,5 @@ class WebhookUpdate(TypedDict):
     """A description of the subscription, for your own use. Must be a single line. Null clears it."""
 
 
-WebhookEvent: TypeAlias = InvoiceCreatedEvent | InvoiceSentEvent | InvoicePaidEvent | InvoiceVoidedEvent | InvoiceRefundedEvent | InvoiceUpdatedEvent | InvoiceResentEvent | QuoteCreatedEvent | QuoteAcceptedEvent | QuoteDeclinedEvent | QuoteUpdatedEvent | BookingCreatedEvent | BookingCancelledEvent | BookingUpdatedEvent | JobCreatedEvent | JobScheduledEvent | JobCompletedEvent | JobUpdatedEvent | ContactCreatedEvent | ContactUpdatedEvent | ContactDeletedEvent | PaymentSucceededEvent | StayCreatedEvent | StayConfirmedEvent | StayCheckedInEvent | StayCheckedOutEvent | StayCancelledEvent | StayNoShowEvent | CohortSessionsGeneratedEvent
-"""The body of a delivery, of any kind that this version knows."""
+WebhookEvent: TypeAlias = InvoiceCreatedEvent | InvoiceSentEvent | InvoicePaidEvent | InvoiceVoidedEvent | InvoiceRefundedEvent | InvoiceUpdatedEvent | InvoiceResentEvent | QuoteCreatedEvent | QuoteAcceptedEvent | QuoteDeclinedEvent | QuoteUpdatedEvent | BookingCreatedEvent | BookingCancelledEvent | BookingUpdatedEvent | JobCreatedEvent | JobScheduledEvent | JobCompletedEvent | JobUpdatedEvent | ContactCreatedEvent | ContactUpdatedEvent | ContactDeletedEvent | PaymentSucceededEvent | StayCreatedEvent | StayConfirmedEvent | StayCheckedInEvent | StayCheckedOutEvent | StayCancelledEvent | StayNoShowEvent | CohortSessionsGeneratedEvent | OtherEvent
+"""The event of a delivery."""
