@@ -18,7 +18,7 @@ import pytest
 from hostile import HostileServer, LossyProxy
 from steps import Cancelled, Runner, load, matches, parsed, plain
 
-from svc_client import AsyncClient, AsyncTokenSource, Client, RetryPolicy, Tokens, TokenSource
+from svc_client import AsyncClient, AsyncTokenSource, Client, RetryPolicy, Tokens, TokenSource, types
 from svc_client.extensions import AsyncExtensions, Extensions
 from svc_client.webhooks import Verifier, VerifyError
 
@@ -200,6 +200,7 @@ def test_webhooks(case: dict[str, Any]) -> None:
     else:
         found = verifier(case).event(case["headers"], case["body"].encode(), now=case["now"])
         matches(plain(found), case["result"])
+        assert not isinstance(found, types.OtherEvent), "an event of a known kind has its type"
 
 
 @pytest.mark.parametrize("vector", [pytest.param(vector, id=vector["name"]) for vector in VECTORS])
