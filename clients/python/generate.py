@@ -126,7 +126,8 @@ def generate(schemas: Schemas, kind: str, imported: dict[str, str], folder: Path
     source, output = folder / "document.json", folder / "output.py"
     info = {"openapi": "3.1.0", "info": {"title": "SVC", "version": "1"}, "paths": {}}
     source.write_text(json.dumps({**info, "components": {"schemas": schemas}}))
-    command = [str(Path(sys.executable).with_name("datamodel-codegen")), "--input", str(source), "--output", str(output)]
+    program = str(Path(sys.executable).with_name("datamodel-codegen"))
+    command = [program, "--input", str(source), "--output", str(output)]
     command += ["--input-file-type", "openapi", "--target-python-version", "3.10", "--disable-timestamp"]
     command += ["--output-model-type", kind, "--enum-field-as-literal", "all", "--use-type-alias", "--strict-refs"]
     command += ["--use-schema-description", "--use-field-description", "--use-single-line-docstring"]
@@ -138,11 +139,15 @@ def generate(schemas: Schemas, kind: str, imported: dict[str, str], folder: Path
 
 
 def module(name: str, document: Any, imported: Schemas, folder: Path) -> tuple[str, Schemas]:
-    """Returns the module `name` with the types of a document, and their schemas. What `imported` has is imported from `types`."""
+    """Returns the module `name` with the types of a document, and their schemas. `types` has those in `imported`."""
     schemas: Schemas = deepcopy(document["components"]["schemas"])
     schemas = {it: schema for it, schema in schemas.items() if not re.search("(List|Response)$", it)}
     # A deleted contact is no contact for a type checker, as its `deleted_at` is of another type.
-    schemas["DeletedContact"] = {**schemas["DeletedContact"], **schemas["Contact"], "description": "A contact that was deleted."}
+    schemas["DeletedContact"] = {
+        **schemas["DeletedContact"],
+        **schemas["Contact"],
+        "description": "A contact that was deleted.",
+    }
     del schemas["DeletedContact"]["allOf"]
     schemas["DeletedContact"]["required"] = [*schemas["Contact"]["required"], "deleted_at"]
     for it in ("Error", "FieldError"):
@@ -271,6 +276,7 @@ def derive(target: Path) -> None:
 
 
 def main() -> None:
+    """Writes all generated modules."""
     document, extended = (json.loads(Path(argument).read_text()) for argument in sys.argv[1:3])
     target = Path(sys.argv[3]).resolve()
 

@@ -217,7 +217,8 @@ class Runner:
             return self._receive(step)
         if self.is_async:
             return self.loop.run_until_complete(self._call_async(step, partial))
-        self.cancel = lambda thread=threading.get_ident(): signal.pthread_kill(thread, signal.SIGUSR1)
+        thread = threading.get_ident()
+        self.cancel = lambda: signal.pthread_kill(thread, signal.SIGUSR1)
         found = invoke(self.client, self.extensions, step, self.results)
         if not hasattr(found, "__next__"):
             return found

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import base64
-import os
-import shutil
+import json
 import signal
-import subprocess
 import time
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hostile import HostileServer, LossyProxy
+from server import demo, svc
 from steps import Cancelled, Runner, load, matches, parsed, plain
 
 from svc_client import AsyncClient, AsyncTokenSource, Client, RetryPolicy, Tokens, TokenSource, types
@@ -129,31 +126,6 @@ def test_hostile(case: dict[str, Any], is_async: bool) -> None:
             assert least - 0.001 <= wait <= greatest + 0.001, world.waits
 
 
-@contextmanager
-def demo() -> Iterator[dict[str, str]]:
-    """Starts a server of its own, and yields what it exports for the shell."""
-    programs = Path(os.environ.get("SVC_PROGRAMS", FOLDER.parent / "target" / "debug"))
-    if not (programs / "svc-server").exists():
-        missing = f"svc-server is missing in {programs}; set SVC_PROGRAMS"
-        pytest.fail(missing) if os.environ.get("CI") else pytest.skip(missing)
-    command = [programs / "svc-server", "--demo", "--extensions", "on", "--listen", "127.0.0.1:0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
-        assert server.stdout
-        exports: dict[str, str] = {"PROGRAMS": str(programs)}
-        try:
-            for line in server.stdout:
-                if line.startswith("export "):
-                    name, _, value = line.removeprefix("export ").strip().partition("=")
-                    exports[name] = value
-                if "Stop with Ctrl-C" in line:
-                    break
-            else:
-                raise AssertionError("the server did not start")
-            yield exports
-        finally:
-            server.terminate()
-
-
 @both
 @cases("live")
 def test_live(case: dict[str, Any], is_async: bool) -> None:
@@ -162,9 +134,7 @@ def test_live(case: dict[str, Any], is_async: bool) -> None:
     with demo() as exports:
         url, key, secret = exports["SVC_URL"], exports["SVC_KEY"], None
         if world.settings.get("key") == "signed":
-            command = [f"{exports['PROGRAMS']}/svc", "key", "create", "--scopes", "read,write", "--signed", "--json"]
-            found = subprocess.run(command, env={**os.environ, **exports}, check=True, capture_output=True)
-            made = load_text(found.stdout)
+            made = json.loads(svc(exports, "key", "create", "--scopes", "read,write", "--signed", "--json"))
             key, secret = made["key"], made["signing_secret"]
         proxy = LossyProxy(url, world.settings["lose_responses"]) if "lose_responses" in world.settings else None
         ahead = world.settings.get("clock_ahead_ms", 0) / 1000
@@ -173,14 +143,6 @@ def test_live(case: dict[str, Any], is_async: bool) -> None:
         steps.run(case["steps"], uuid.uuid4().hex)
         if proxy:
             proxy.close()
-
-
-def load_text(text: bytes) -> dict[str, Any]:
-    """Reads the JSON that a command printed."""
-    import json
-
-    found: dict[str, Any] = json.loads(text)
-    return found
 
 
 def verifier(case: dict[str, Any]) -> Verifier:
@@ -219,8 +181,3 @@ def test_vectors(vector: dict[str, Any]) -> None:
         assert not vector["valid"] and error.code == vector["error"]
     else:
         assert vector["valid"] or vector.get("lenient")
-
-
-def test_programs_are_there_in_ci() -> None:
-    if os.environ.get("CI"):
-        assert shutil.which(f"{os.environ.get('SVC_PROGRAMS', '')}/svc-server"), "set SVC_PROGRAMS"

@@ -65,8 +65,8 @@ class AsyncClient(AsyncCollections):
 
     def __init__(
         self, url: str, key: str | None = None, *, tokens: AsyncTokenSource | None = None, signing_secret: str | None = None,
-        timeout: float = 30, connect_timeout: float = 5, retry: RetryPolicy | None = None, http: httpx.AsyncClient | None = None,
-        now: Callable[[], float] = time.time, sleep: Callable[[float], Any] = sleep,
+        timeout: float = 30, connect_timeout: float = 5, retry: RetryPolicy | None = None,
+        http: httpx.AsyncClient | None = None, now: Callable[[], float] = time.time, sleep: Callable[[float], Any] = sleep,
     ) -> None:  # fmt: skip
         """Takes the URL of the service, such as `https://svc.example.com`, and a key, or the tokens of an app.
 
@@ -76,7 +76,7 @@ class AsyncClient(AsyncCollections):
         """
         if (key is None) == (tokens is None) or (tokens and signing_secret):
             raise ValueError("pass a key, with its signing secret if it has one, or the tokens of an app")
-        core.bearer(key or "tokens")
+        core.bearer("tokens" if key is None else key)
         signer, policy = core.Signer(signing_secret, now) if signing_secret else None, retry or RetryPolicy()
         self.settings = Settings(core.base_url(url), signer, timeout, connect_timeout, policy, now, sleep)
         self._credential, self._http = tokens or cast(str, key), http or httpx.AsyncClient()

@@ -5,6 +5,7 @@ Each code of the API has a class of its own in `svc_client.error_classes`, such 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from .types import ErrorCode, FieldError
@@ -48,7 +49,7 @@ class ApiError(SvcError):
 
     field: str | None = None
     """The first failing field, if a field failed."""
-    errors: list[FieldError] = []
+    errors: Sequence[FieldError] = ()
     """Every failing field, 100 at most."""
     existing_id: str | None = None
     """The id of the contact that has the email address, with the code `email_taken`."""

@@ -17,10 +17,10 @@ from . import types
 from ._typing import datetime
 from .core import decoder
 
-# The first form that a code has.
+# The first pattern that matches a code has its message.
 _MESSAGES = {
     "no_secret": "X-SVC-Signature is made with the secret, and there are only public keys; pass the secret as well",
-    ".*secret.*": "the secret is not `whsec_` and base64; pass that of the subscription unchanged, and public keys apart from it",
+    ".*secret.*": "the secret is not `whsec_` and base64; pass that of the subscription, and public keys apart from it",
     ".*public_key.*": "the public key is not `whpk_` and the base64 of 32 bytes; pass that of the subscription unchanged",
     "empty_header": "the signature header is empty or missing; check that no proxy removes it",
     ".*(prefix|length|hex)": "X-SVC-Signature is not `sha256=` and 64 lower-case hex digits; pass it unchanged and once",

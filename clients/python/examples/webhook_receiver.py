@@ -1,0 +1,60 @@
+"""Receives webhooks with FastAPI: verifies each delivery, responds at once, and reads the contact that it is about.
+
+A delivery has the record as it was at its event. The receiver reads it again, as deliveries come in no order, and two
+changes of one contact then need no sorting.
+
+    pip install svc-client fastapi uvicorn
+    export SVC_URL=http://127.0.0.1:8080 SVC_KEY=svc_live_… SVC_WEBHOOK_SECRET=whsec_…
+    uvicorn webhook_receiver:app --port 9000
+"""
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import BackgroundTasks, FastAPI, Request, Response
+
+from svc_client import AsyncClient, types
+from svc_client.error_classes import NotFound
+from svc_client.webhooks import Verifier, VerifyError
+
+# While the secret is being rotated, it takes both: Verifier(old, new).
+verifier = Verifier(os.environ["SVC_WEBHOOK_SECRET"])
+client = AsyncClient(os.environ["SVC_URL"], os.environ["SVC_KEY"])
+
+
+@asynccontextmanager
+async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+    """Closes the connections at the end."""
+    async with client:
+        yield
+
+
+app = FastAPI(lifespan=lifespan)
+
+
+@app.post("/")
+async def receive(request: Request, tasks: BackgroundTasks) -> Response:
+    """Takes a delivery. What is to be done comes after the response."""
+    body = await request.body()  # The bytes as they came: JSON that was parsed and written again has another signature.
+    try:
+        event = verifier.event(request.headers, body)
+    except VerifyError as error:
+        return Response(f"{error}\n", status_code=401)
+    match event:
+        case types.ContactCreatedEvent() | types.ContactUpdatedEvent() | types.ContactDeletedEvent():
+            tasks.add_task(describe, event.event, event.data.id)
+        case types.InvoicePaidEvent(data=invoice):
+            print(f"{invoice.invoice_number}: {invoice.total} {invoice.currency}", flush=True)
+        case _:
+            pass  # Kinds that this program does not know are no errors: more may be added.
+    return Response(status_code=204)
+
+
+async def describe(kind: str, id: str) -> None:
+    """Reads the contact as it is now."""
+    try:
+        contact = await client.contacts.get(id)
+        print(f"{kind} {contact.id} {contact.email}", flush=True)
+    except NotFound:
+        print(f"{kind} {id} is deleted", flush=True)
