@@ -9,6 +9,7 @@ Responses become dataclasses, which msgspec fills from JSON and checks. Inputs b
 that is left out means something else than one that is None.
 """
 
+# pyright: basic
 import ast
 import json
 import re
@@ -248,8 +249,8 @@ def collections(document: Any, known: Any, name: str, types: str) -> str:
     owner = f"class Async{name}Collections:\n"
     owner += '    """A property for the records of each kind."""\n\n'
     owner += ("    _client: AsyncClient\n\n" if known else "") + "\n\n".join(properties)
-    bases = "AsyncDeletable, AsyncRecords, AsyncSyncable, AsyncWritable"
-    header = f"from typing import TYPE_CHECKING, Any, cast\n\nfrom . import {types}\nfrom ._async_records import {bases}\n"
+    imports = "AsyncDeletable, AsyncRecords, AsyncSyncable, AsyncWritable"
+    header = f"from typing import TYPE_CHECKING, Any, cast\n\nfrom . import {types}\nfrom ._async_records import {imports}\n"
     header += "from .types import NoFilter\n\nif TYPE_CHECKING:\n    from ._async_client import AsyncClient"
     header = header if known else header.partition("\n\nif TYPE")[0].replace("TYPE_CHECKING, ", "")
     header = header if known else header.replace("AsyncRecords, ", "")

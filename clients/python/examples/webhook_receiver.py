@@ -9,7 +9,7 @@ changes of one contact then need no sorting.
 """
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from fastapi import BackgroundTasks, FastAPI, Request, Response
@@ -24,7 +24,7 @@ client = AsyncClient(os.environ["SVC_URL"], os.environ["SVC_KEY"])
 
 
 @asynccontextmanager
-async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+async def lifespan(app: FastAPI) -> AsyncGenerator[None, None]:
     """Closes the connections at the end."""
     async with client:
         yield

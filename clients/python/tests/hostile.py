@@ -1,5 +1,6 @@
 """A server that responds as the script of a case says, and checks the requests."""
 
+# pyright: basic
 from __future__ import annotations
 
 import contextlib

@@ -1,12 +1,13 @@
 """A svc-server of its own."""
 
+# pyright: basic
 from __future__ import annotations
 
 import os
 import re
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,7 +18,7 @@ PROGRAMS = Path(os.environ.get("SVC_PROGRAMS", ROOT / "target" / "debug"))
 
 
 @contextmanager
-def demo(*options: str, oauth: bool = False) -> Iterator[dict[str, str]]:
+def demo(*options: str, oauth: bool = False) -> Generator[dict[str, str], None, None]:
     """Starts a server with the extensions, and yields what it exports for the shell and the link to sign in."""
     if not (PROGRAMS / "svc-server").exists():
         missing = f"svc-server is missing in {PROGRAMS}; build it, or set SVC_PROGRAMS"
@@ -28,7 +29,7 @@ def demo(*options: str, oauth: bool = False) -> Iterator[dict[str, str]]:
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
         options = (*options, "--oauth", "on", "--public-url", f"http://127.0.0.1:{port}")
-    command = [PROGRAMS / "svc-server", "--demo", "--extensions", "on", "--listen", f"127.0.0.1:{port}", *options]
+    command = [str(PROGRAMS / "svc-server"), "--demo", "--extensions", "on", "--listen", f"127.0.0.1:{port}", *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
         assert server.stdout
         exports: dict[str, str] = {}

@@ -1,5 +1,6 @@
 """The steps of a case, with the client without async and the one with it."""
 
+# pyright: basic
 from __future__ import annotations
 
 import asyncio
@@ -44,8 +45,13 @@ def parsed(text: str) -> datetime:
 
 def typed(values: dict[str, Any]) -> dict[str, Any]:
     """Returns an input with the types of the client."""
-    kinds: dict[str, Callable[[str], Any]] = {**dict.fromkeys(MONEY, Decimal), **dict.fromkeys(TIMES, parsed)}
-    return {name: kinds.get(name, lambda it: it)(value) if value is not None else None for name, value in values.items()}
+    found = dict(values)
+    for name, value in values.items():
+        if value is not None and name in MONEY:
+            found[name] = Decimal(value)
+        elif value is not None and name in TIMES:
+            found[name] = parsed(value)
+    return found
 
 
 def plain(value: Any) -> Any:
@@ -53,9 +59,9 @@ def plain(value: Any) -> Any:
     if is_dataclass(value):
         return {it.name: plain(getattr(value, it.name)) for it in fields(value)}
     if isinstance(value, list):
-        return [plain(it) for it in value]  # pyright: ignore[reportUnknownVariableType]
+        return [plain(it) for it in value]
     if isinstance(value, dict):
-        return {name: plain(it) for name, it in value.items()}  # pyright: ignore[reportUnknownVariableType]
+        return {name: plain(it) for name, it in value.items()}
     if isinstance(value, Decimal):
         return format(value.normalize(), "f")
     if isinstance(value, datetime):
@@ -70,14 +76,14 @@ def matches(found: Any, expected: Any, path: str = "result") -> None:
     """Checks that a result has what is expected."""
     if isinstance(expected, dict):
         assert isinstance(found, dict), f"{path} is {found!r}, not {expected!r}"
-        for name, value in expected.items():  # pyright: ignore[reportUnknownVariableType]
+        for name, value in expected.items():
             assert name in found, f"{path} has no {name}: {found!r}"
-            matches(found[name], value, f"{path}.{name}")  # pyright: ignore[reportUnknownArgumentType]
+            matches(found[name], value, f"{path}.{name}")
     elif isinstance(expected, list):
         assert isinstance(found, list), f"{path} is {found!r}"
-        assert len(found) == len(expected), f"{path} is {found!r}, not {expected!r}"  # pyright: ignore
-        for index, value in enumerate(expected):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-            matches(found[index], value, f"{path}.{index}")  # pyright: ignore[reportUnknownArgumentType]
+        assert len(found) == len(expected), f"{path} is {found!r}, not {expected!r}"
+        for index, value in enumerate(expected):
+            matches(found[index], value, f"{path}.{index}")
     else:
         assert found == expected, f"{path} is {found!r}, not {expected!r}"
 
@@ -231,7 +237,11 @@ class Runner:
     async def _call_async(self, step: dict[str, Any], partial: list[Any]) -> Any:
         task, loop = asyncio.current_task(), asyncio.get_running_loop()
         assert task
-        self.cancel = lambda: loop.call_soon_threadsafe(task.cancel) and None
+
+        def cancel() -> None:
+            loop.call_soon_threadsafe(task.cancel)
+
+        self.cancel = cancel
         found = invoke(self.client, self.extensions, step, self.results)
         if not hasattr(found, "__anext__"):
             return await found
@@ -266,9 +276,9 @@ class Runner:
     def _resolved(self, value: Any, unique: str) -> Any:
         """Returns a step with the results of earlier ones in place of their names."""
         if isinstance(value, list):
-            return [self._resolved(it, unique) for it in value]  # pyright: ignore[reportUnknownVariableType]
+            return [self._resolved(it, unique) for it in value]
         if isinstance(value, dict):
-            return {name: self._resolved(it, unique) for name, it in value.items()}  # pyright: ignore
+            return {name: self._resolved(it, unique) for name, it in value.items()}
         if not isinstance(value, str):
             return value
         if re.fullmatch(r"\$[0-9]+(\.\w+)+", value):

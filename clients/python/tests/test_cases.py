@@ -1,5 +1,6 @@
 """The behaviours of clients/cases.json, each with both clients."""
 
+# pyright: basic
 from __future__ import annotations
 
 import base64
@@ -104,7 +105,7 @@ def cases(part: str) -> Any:
     return pytest.mark.parametrize("case", [pytest.param(case, id=case["name"]) for case in TABLE[part]])
 
 
-both = pytest.mark.parametrize("is_async", [pytest.param(False, id="sync"), pytest.param(True, id="async")])
+both: Any = pytest.mark.parametrize("is_async", [pytest.param(False, id="sync"), pytest.param(True, id="async")])
 
 
 @both
@@ -172,7 +173,7 @@ def test_vectors(vector: dict[str, Any]) -> None:
     names |= {"webhook_timestamp": "webhook-timestamp", "webhook_signature": "webhook-signature"}
     # Servers hand the bytes of a header over as latin-1.
     headers = {it: vector[name].encode().decode("latin-1") for name, it in names.items() if name in vector}
-    given = {"secrets": [vector["secret"]] if "secret" in vector else []}
+    given: dict[str, Any] = {"secrets": [vector["secret"]] if "secret" in vector else []}
     given |= {"public_keys": [vector["public_key"]] if "public_key" in vector else []}
     given["max_age_seconds"] = vector.get("max_age_seconds")
     try:

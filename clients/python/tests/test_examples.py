@@ -1,8 +1,8 @@
 """The examples and the README, with a server."""
 
+# pyright: basic
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
@@ -10,7 +10,7 @@ import socket
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ FOLDER = Path(__file__).parents[1]
 
 
 @contextmanager
-def uvicorn(module: str, folder: Path, environment: dict[str, str], port: int) -> Iterator[subprocess.Popen[str]]:
+def uvicorn(module: str, folder: Path, environment: dict[str, str], port: int) -> Generator[subprocess.Popen[str], None, None]:
     """Serves an example."""
     command = [sys.executable, "-m", "uvicorn", f"{module}:app", "--port", str(port), "--app-dir", str(FOLDER / "examples")]
     # Its first line of output, once it is ready, is one of the log.
@@ -127,13 +127,12 @@ def test_the_app_is_connected_refreshed_and_disconnected(shared: dict[str, str],
         assert not (tmp_path / "tokens.json").exists()
 
 
-def test_the_code_of_the_readme_works(shared: dict[str, str], tmp_path: Path) -> None:
+def test_the_code_of_the_readme_works(shared: dict[str, str]) -> None:
     blocks = re.findall("```python\n(.+?)```", (FOLDER / "README.md").read_text(), re.DOTALL)
     assert len(blocks) >= 3
     names: dict[str, Any] = {}
     os.environ.update(shared)
-    with contextlib.chdir(tmp_path) if sys.version_info >= (3, 11) else contextlib.nullcontext():
-        for block in blocks:
-            exec(compile(block, "README.md", "exec"), names)
+    for block in blocks:
+        exec(compile(block, "README.md", "exec"), names)
     client: Client = names["client"]
     assert isinstance(client, Client) and isinstance(names["ada"], types.Contact)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing
 from copy import copy
 from dataclasses import replace
@@ -16,10 +16,8 @@ from anyio import Lock, fail_after, sleep
 
 from . import core, types
 from ._async_collections import AsyncCollections
-from .core import Page, R, Response, RetryPolicy, Settings, SyncPage, Tokens
+from .core import AsyncStore, Page, R, Response, RetryPolicy, Settings, SyncPage, Tokens
 from .errors import SvcError, TokensNotStored, TransportError
-
-AsyncStore = Callable[[Tokens], Awaitable[object]]
 
 
 class AsyncTokenSource:
@@ -168,8 +166,7 @@ class AsyncClient(AsyncCollections):
         end, body = time.monotonic() + seconds, bytearray()
         try:
             with fail_after(seconds):
-                sent = await self._http.send(request, auth=None, follow_redirects=False, stream=True)
-                async with aclosing(sent) as response:
+                async with aclosing(await self._http.send(request, auth=None, follow_redirects=False, stream=True)) as response:
                     async for chunk in response.aiter_raw():
                         body += chunk
                         if len(body) > core.LARGEST:

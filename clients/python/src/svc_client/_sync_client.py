@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Awaitable, Callable, Mapping
+from collections.abc import Iterator, Callable, Mapping
 from contextlib import closing
 from copy import copy
 from dataclasses import replace
@@ -17,10 +17,8 @@ from .blocking import Lock, fail_after, sleep
 
 from . import core, types
 from ._sync_collections import Collections
-from .core import Page, R, Response, RetryPolicy, Settings, SyncPage, Tokens
+from .core import SyncStore, Page, R, Response, RetryPolicy, Settings, SyncPage, Tokens
 from .errors import SvcError, TokensNotStored, TransportError
-
-SyncStore = Callable[[Tokens], Awaitable[object]]
 
 
 class TokenSource:
@@ -169,8 +167,7 @@ class Client(Collections):
         end, body = time.monotonic() + seconds, bytearray()
         try:
             with fail_after(seconds):
-                sent = self._http.send(request, auth=None, follow_redirects=False, stream=True)
-                with closing(sent) as response:
+                with closing(self._http.send(request, auth=None, follow_redirects=False, stream=True)) as response:
                     for chunk in response.iter_raw():
                         body += chunk
                         if len(body) > core.LARGEST:

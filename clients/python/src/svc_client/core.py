@@ -9,7 +9,7 @@ import random
 import re
 import threading
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from decimal import Decimal
@@ -30,6 +30,8 @@ VERSION = "0.1.0"
 LARGEST = 32 << 20
 EPOCH = "1970-01-01T00:00:00.000000Z"
 R = TypeVar("R")
+AsyncStore: TypeAlias = "Callable[[Tokens], Awaitable[object]]"
+SyncStore: TypeAlias = "Callable[[Tokens], object]"
 # The wait and the request of each attempt, what came of it, and the response of the call.
 Steps: TypeAlias = "Generator[tuple[float | None, httpx.Request], Response | TransportError, Response]"
 Time: TypeAlias = "datetime | str | None"
