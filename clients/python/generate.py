@@ -262,7 +262,7 @@ def derive(target: Path) -> None:
     """Makes the client without async of the one with it."""
     names = set(re.findall(r"\bAsync([A-Z]\w+)", "".join(path.read_text() for path in target.glob("_async_*.py"))))
     replacements = {f"Async{name}": name for name in names - {"Iterator"}}
-    replacements |= {"AsyncStore": "SyncStore", "aclose": "close", "aclosing": "closing", "aiter_raw": "iter_raw"}
+    replacements |= {"AsyncStore": "SyncStore", "aclose": "close", "aclosing": "closing", "aiter_bytes": "iter_bytes"}
     replacements |= {"anyio": ".blocking"}
     replacements |= {path.stem: path.stem.replace("_async_", "_sync_") for path in target.glob("_async_*.py")}
     with tempfile.TemporaryDirectory() as folder:

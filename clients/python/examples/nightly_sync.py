@@ -4,7 +4,7 @@ Start it every night. The first run reads everything, and each later one what ch
 next run goes on where the copy ends.
 
     export SVC_URL=http://127.0.0.1:8080 SVC_KEY=svc_live_…
-    python nightly_sync.py copy.db
+    python clients/python/examples/nightly_sync.py copy.db
 """
 
 import json

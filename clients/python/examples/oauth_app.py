@@ -3,9 +3,9 @@
 Register it as a confidential app with the redirect URI http://127.0.0.1/callback, start it, and open http://127.0.0.1:9000. It
 has one account; yours keeps the tokens of each account in its database.
 
-    pip install svc-client fastapi uvicorn
+    pip install ./clients/python fastapi uvicorn
     export SVC_URL=http://127.0.0.1:8080 SVC_CLIENT_ID=svcapp_… SVC_CLIENT_SECRET=svc_ocs_…
-    uvicorn oauth_app:app --port 9000
+    uvicorn --app-dir clients/python/examples oauth_app:app --port 9000
 """
 
 import base64

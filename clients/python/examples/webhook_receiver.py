@@ -3,9 +3,9 @@
 A delivery has the record as it was at its event. The receiver reads it again, as deliveries come in no order, and two
 changes of one contact then need no sorting.
 
-    pip install svc-client fastapi uvicorn
+    pip install ./clients/python fastapi uvicorn
     export SVC_URL=http://127.0.0.1:8080 SVC_KEY=svc_live_… SVC_WEBHOOK_SECRET=whsec_…
-    uvicorn webhook_receiver:app --port 9000
+    uvicorn --app-dir clients/python/examples webhook_receiver:app --port 9000
 """
 
 import os

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import logging
 import pickle
 import threading
@@ -155,6 +156,31 @@ def test_a_body_that_drips_is_given_up_in_time() -> None:
     with pytest.raises(TransportError) as late:
         given.ping()
     assert late.value.kind == "timed_out" and time.monotonic() - begun < 2
+
+
+def test_programs_can_be_tested_with_a_transport_of_httpx() -> None:
+    def respond(request: httpx.Request) -> httpx.Response:
+        assert request.headers["authorization"] == "Bearer svc_live_k"
+        return httpx.Response(200, headers={"etag": '"v1"'}, json=TABLE["bodies"]["ada"])
+
+    http = httpx.Client(transport=httpx.MockTransport(respond))
+    assert Client("https://svc.example.com", "svc_live_k", http=http).contacts.get(ID).first_name == "Ada"
+
+
+def test_a_body_that_is_compressed_is_read_and_one_that_cannot_be_is_an_error() -> None:
+    body = gzip.compress(b'{"ok": true, "tenantId": "t", "timestamp": "2026-03-14T15:09:26.535897Z"}')
+    for content, error in ((body, None), (b"no gzip", TransportError)):
+
+        def respond(_: httpx.Request, content: bytes = content) -> httpx.Response:
+            return httpx.Response(200, headers={"content-encoding": "gzip"}, stream=httpx.ByteStream(content))
+
+        http = httpx.Client(transport=httpx.MockTransport(respond))
+        given = Client("https://svc.example.com", "svc_live_k", http=http, retry=NEVER)
+        if error is None:
+            assert given.ping().tenantId == "t"
+        else:
+            with pytest.raises(error):
+                given.ping()
 
 
 def test_redirects_are_not_followed_by_a_client_that_follows_them() -> None:

@@ -167,13 +167,13 @@ class AsyncClient(AsyncCollections):
         try:
             with fail_after(seconds):
                 async with aclosing(await self._http.send(request, auth=None, follow_redirects=False, stream=True)) as response:
-                    async for chunk in response.aiter_raw():
+                    async for chunk in response.aiter_bytes():
                         body += chunk
                         if len(body) > core.LARGEST:
                             break
                         # Without async, each read has a time-out of its own.
                         if time.monotonic() > end:
                             raise TimeoutError
-        except (httpx.TransportError, TimeoutError) as error:
+        except (httpx.RequestError, TimeoutError) as error:
             return core.lost(error)
         return Response(response.status_code, response.headers, bytes(body))

@@ -168,13 +168,13 @@ class Client(Collections):
         try:
             with fail_after(seconds):
                 with closing(self._http.send(request, auth=None, follow_redirects=False, stream=True)) as response:
-                    for chunk in response.iter_raw():
+                    for chunk in response.iter_bytes():
                         body += chunk
                         if len(body) > core.LARGEST:
                             break
                         # Without async, each read has a time-out of its own.
                         if time.monotonic() > end:
                             raise TimeoutError
-        except (httpx.TransportError, TimeoutError) as error:
+        except (httpx.RequestError, TimeoutError) as error:
             return core.lost(error)
         return Response(response.status_code, response.headers, bytes(body))

@@ -64,7 +64,7 @@ class Verifier:
         """Takes both secrets, or both public keys, while they are being rotated.
 
         Deliveries that were sent more than `max_age` seconds ago are refused, unless it is None, and so are those from more
-        than `future_tolerance` seconds in the future. Public keys need `pip install svc-client[ed25519]`.
+        than `future_tolerance` seconds in the future. Public keys need the extra `ed25519`.
         """
         self._max_age, self._future_tolerance = max_age, future_tolerance
         self._public_keys = [_public_key(key) for key in public_keys]
