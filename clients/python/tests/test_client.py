@@ -9,6 +9,7 @@ import logging
 import pickle
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import fields
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
@@ -27,6 +28,7 @@ from svc_client import (
     AsyncTokenSource,
     Client,
     RetryPolicy,
+    SvcError,
     Tokens,
     TokenSource,
     TransportError,
@@ -57,13 +59,13 @@ def client(server: HostileServer, **settings: Any) -> Client:
 def test_inputs_that_are_not_exact_are_refused_before_they_are_sent() -> None:
     nobody = Client("http://127.0.0.1:9", TABLE["key"])
     total: Any = 9.95
-    with pytest.raises(TypeError, match=r"9\.95 is a binary float.*Decimal"):
+    with pytest.raises(TypeError, match=r"9\.95 is no exact amount; pass a Decimal"):
         nobody.quotes.create({"contact_id": ID, "total": total})
-    with pytest.raises(TypeError, match="binary float"):
+    with pytest.raises(TypeError, match="no exact amount"):
         nobody.quotes.create({"contact_id": ID, "total": Decimal(1), "line_items": [{"quantity": 0.5}]})
     with pytest.raises(ValueError, match="no offset"):
         nobody.jobs.update(ID, {"scheduled_start": datetime(2026, 3, 14)})
-    with pytest.raises(ValueError, match="non-finite"):
+    with pytest.raises(TypeError, match="no exact amount"):
         nobody.quotes.create({"contact_id": ID, "total": Decimal("NaN")})
     with pytest.raises(ValueError, match="no version"):
         server = serve({"body": "page_1"}, request="GET /api/v1/contacts")
@@ -181,6 +183,40 @@ def test_a_body_that_is_compressed_is_read_and_one_that_cannot_be_is_an_error() 
         else:
             with pytest.raises(error):
                 given.ping()
+
+
+@pytest.mark.parametrize("status", [200, 201, 204, 302, 304, 400, 404, 418, 500])
+def test_nothing_but_an_error_of_a_call_is_raised_whatever_a_server_sends(status: int) -> None:
+    bodies = [
+        b"[" * 100_000,
+        b'{"data":' * 100_000,
+        b"\xff\xfe",
+        b'{"data": {"a": 1e99999999999999999999}}',
+        b"null",
+        b'"',
+        b"{}",
+    ]
+    heads: list[dict[str, Any]] = [
+        {},
+        {"retry-after": "Mon, 01 Jan 0001 00:00:00 -0000"},
+        {"location": "//["},
+        {"etag": b"\xff"},
+    ]
+    sent = iter([(head, body) for head in heads for body in bodies for _ in range(4)])
+
+    def respond(_: httpx.Request) -> httpx.Response:
+        head, body = next(sent)
+        return httpx.Response(status, headers=head, content=body)
+
+    given = Client(
+        "https://svc.example.com", "svc_live_k", http=httpx.Client(transport=httpx.MockTransport(respond)), retry=NEVER
+    )
+    calls: list[Callable[[], object]] = [given.ping, given.jobs.page, lambda: given.jobs.get(ID)]
+    for _ in range(len(heads) * len(bodies)):
+        for call in [*calls, lambda: given.jobs.create({"title": "Tap"})]:
+            with pytest.raises(SvcError):
+                call()
+    assert next(sent, None) is None
 
 
 def test_redirects_are_not_followed_by_a_client_that_follows_them() -> None:

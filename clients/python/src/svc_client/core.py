@@ -185,8 +185,8 @@ def text(value: Any) -> Any:
         if value.tzinfo is None:
             raise ValueError(f"the time {value} has no offset from UTC; add one, such as tzinfo=timezone.utc")
         return value.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    if isinstance(value, float):
-        raise TypeError(f"{value!r} is a binary float, in which not every amount fits; pass a Decimal, such as Decimal('9.95')")
+    if isinstance(value, float) or (isinstance(value, Decimal) and not value.is_finite()):
+        raise TypeError(f"{value!r} is no exact amount; pass a Decimal, such as Decimal('9.95'), in place of a float")
     if isinstance(value, dict):
         return {name: text(item) for name, item in cast("dict[str, Any]", value).items()}
     return [text(item) for item in cast("Any", value)] if isinstance(value, list) else value
@@ -204,7 +204,7 @@ def decoder(kind: Any) -> Any:
 def decode(response: Response, kind: type[R]) -> R:
     try:
         return cast(R, decoder(cast(Any, kind)).decode(response.body))
-    except (msgspec.MsgspecError, RecursionError) as error:
+    except (msgspec.MsgspecError, RecursionError, ArithmeticError) as error:
         raise unexpected(response, str(error)) from None
 
 
@@ -233,10 +233,10 @@ def about(response: Response, now: float) -> dict[str, Any]:
     return dict(status=response.status, request_id=headers.get("x-request-id"), retry_after=retry_after, attempts=1)
 
 
-def unexpected(response: Response, reason: str, now: float = 0) -> UnexpectedResponse:
+def unexpected(response: Response, reason: str, now: float | None = None) -> UnexpectedResponse:
     start = response.body[:800].decode(errors="replace")[:200]
     message = f"the response with status {response.status} is not one of the API: {reason}; it begins with {start!r}"
-    return UnexpectedResponse(message, start=start, **about(response, now))
+    return UnexpectedResponse(message, start=start, **about(response, time.time() if now is None else now))
 
 
 def failure(response: Response, now: float) -> SvcError:
@@ -264,7 +264,7 @@ def lost(error: Exception) -> TransportError:
 def http_date(date: str) -> float | None:
     try:
         return parsedate_to_datetime(date).timestamp()
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
 
 

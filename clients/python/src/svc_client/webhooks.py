@@ -96,7 +96,7 @@ class Verifier:
         self.verify(headers, body, now=now)
         try:
             other: types.OtherEvent = decoder(types.OtherEvent).decode(body)
-        except (msgspec.MsgspecError, RecursionError) as error:
+        except (msgspec.MsgspecError, RecursionError, ArithmeticError) as error:
             raise VerifyError("malformed_body", str(error)) from None
         try:
             return other if other.event_id else decoder(_KINDS.get(other.event, types.OtherEvent)).decode(body)
@@ -145,7 +145,7 @@ def _check(text: str, **forms: str) -> None:
 def _delivered_at(body: bytes) -> float:
     try:
         sent: str = decoder(_Sent).decode(body).delivered_at
-    except (msgspec.MsgspecError, RecursionError):
+    except (msgspec.MsgspecError, RecursionError, ArithmeticError):
         raise VerifyError("missing_delivered_at") from None
     try:
         return msgspec.convert(sent, datetime).timestamp()
