@@ -3,7 +3,6 @@
 # pyright: basic
 from __future__ import annotations
 
-import asyncio
 import base64
 import json
 import signal
@@ -14,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from hostile import HostileServer, LossyProxy
 from server import demo, svc
@@ -68,7 +68,7 @@ class World:
     async def wait_async(self, seconds: float) -> None:
         """Takes its time, and is cancelled meanwhile."""
         threading.Timer(0.2, self.on_wait).start()
-        await asyncio.sleep(seconds)
+        await anyio.sleep(seconds)
 
     def store(self, tokens: Tokens) -> None:
         """Notes the tokens, unless it is to fail."""
