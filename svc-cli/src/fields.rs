@@ -677,8 +677,8 @@ mod tests {
         check_options::<SecretRotation>("svc webhook rotate-secret", &[]);
         check_options::<MemberCreate>("svc member add", &[]);
         check_options::<DashboardLinkCreate>("svc dashboard link", &["identity"]);
-        check_options::<PaymentAmount>("svc invoice pay", &[]);
-        check_options::<PaymentAmount>("svc invoice refund", &[]);
+        check_options::<PaymentCreate>("svc invoice pay", &[]);
+        check_options::<PaymentCreate>("svc invoice refund", &[]);
         check_options::<EventCreate>("svc event emit", &[]);
         check_options::<SampleEventCreate>("svc trigger", &[]);
         check_options::<ReplaySelection>("svc delivery replay", &[]);

@@ -6,11 +6,14 @@ from __future__ import annotations
 import base64
 import json
 import signal
+import threading
 import time
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from hostile import HostileServer, LossyProxy
 from server import demo, svc
@@ -45,6 +48,8 @@ class World:
         self.waits: list[float] = []
         self.stored: list[dict[str, str]] = []
         self.failures = settings.get("tokens", {}).get("store_fails", 0)
+        # Calls are cancelled in waits that take their time, once they have begun.
+        self.on_wait: Callable[[], None] = lambda: None
 
     def sleep(self, seconds: float) -> None:
         """Moves the clock on."""
@@ -54,6 +59,16 @@ class World:
     async def sleep_async(self, seconds: float) -> None:
         """Moves the clock on."""
         self.sleep(seconds)
+
+    def wait(self, seconds: float) -> None:
+        """Takes its time, and is cancelled meanwhile."""
+        threading.Timer(0.2, self.on_wait).start()
+        time.sleep(seconds)
+
+    async def wait_async(self, seconds: float) -> None:
+        """Takes its time, and is cancelled meanwhile."""
+        threading.Timer(0.2, self.on_wait).start()
+        await anyio.sleep(seconds)
 
     def store(self, tokens: Tokens) -> None:
         """Notes the tokens, unless it is to fail."""
@@ -76,8 +91,8 @@ class World:
             longest_wait=given.get("longest_wait_ms", 10_000) / 1000,
         )
         if not env:
-            sleep = self.sleep_async if self.is_async else self.sleep
-            env = {"now": lambda: self.now} | ({} if given.get("real_waits") else {"sleep": sleep})
+            waits = (self.wait, self.wait_async) if given.get("real_waits") else (self.sleep, self.sleep_async)
+            env = {"now": lambda: self.now, "sleep": waits[self.is_async]}
         settings: dict[str, Any] = {"timeout": given.get("timeout_ms", 30_000) / 1000, "retry": policy, **env}
         settings["signing_secret"] = signing_secret or given.get("signing_secret")
         if tokens := given.get("tokens"):
@@ -115,7 +130,10 @@ def test_hostile(case: dict[str, Any], is_async: bool) -> None:
     world = World(case.get("client", {}), is_async)
     client = world.client(server.url + world.settings.get("path", ""), TABLE["key"])
     steps = runner(client)
-    server.on_request = steps.on_request
+    if "real_waits" in world.settings:
+        world.on_wait = lambda: steps.cancel()
+    else:
+        server.on_request = steps.on_request
     signal.signal(signal.SIGUSR1, cancel)
     steps.run(case["steps"], uuid.uuid4().hex)
     server.close()
