@@ -118,7 +118,7 @@ impl Collection<WebhookSubscription> {
         let pages = walk(move |cursor| {
             let webhooks = webhooks.clone();
             let page = LogParams { limit: Limit::new(MAX_LIMIT), cursor: cursor.map(Into::into) };
-            let query = Listing { page, filter: filter.clone() };
+            let query = Listing { page, filter };
             async move { webhooks.call(&operations::LIST_WEBHOOK_DELIVERIES, Some(id.uuid()), &query).await }
         });
         pages.map_ok(|page| stream::iter(page.data.into_iter().map(Ok))).try_flatten()

@@ -1,6 +1,6 @@
 //! svc-client against live servers on both databases: what it does with the service that it was made for.
 
-#![expect(clippy::unwrap_used, reason = "a test may fail by a panic, in its helpers as well")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may fail by a panic, in its helpers as well")]
 
 mod cases;
 mod examples;
