@@ -667,6 +667,7 @@ mod tests {
     #[test]
     fn every_field_of_an_input_is_named_as_an_option_of_its_command() {
         use svc_core::platform::*;
+        use svc_core::resources::invoices::PaymentCreate;
         check_options::<AccountCreate>("svc account create", &["developer_access"]);
         check_options::<AccountUpdate>("svc account set", &["developer_access"]);
         check_options::<ApiKeyCreate>("svc key create", &[]);

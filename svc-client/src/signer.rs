@@ -7,10 +7,9 @@ use http::Method;
 use svc_core::accounts::signing::SignedRequest;
 use svc_core::env::Env;
 use svc_core::values::Secret;
-use url::Position;
+use url::{Position, Url};
 
 use crate::error::Error;
-use crate::transport::Request;
 
 /// A clock that differs by so much from that of the service is wrong. Signatures may be 300 seconds off.
 const WRONG_CLOCK_MICROS: u64 = 60_000_000;
@@ -36,8 +35,14 @@ impl Signer {
     }
 
     /// Returns the headers with the timestamp and the signature of a request that changes something.
-    pub(crate) fn sign(&self, request: &Request, env: &Env) -> Option<[(&'static str, String); 2]> {
-        if request.method == Method::GET {
+    pub(crate) fn sign(
+        &self,
+        method: &Method,
+        url: &Url,
+        body: &[u8],
+        env: &Env,
+    ) -> Option<[(&'static str, String); 2]> {
+        if method == Method::GET {
             return None;
         }
         let micros = {
@@ -49,9 +54,9 @@ impl Signer {
         let timestamp = format!("{}.{:06}", micros.div_euclid(1_000_000), micros.rem_euclid(1_000_000));
         let signature = SignedRequest {
             timestamp: &timestamp,
-            method: request.method.as_str(),
-            path_and_query: &request.url[Position::BeforePath..Position::AfterQuery],
-            body: request.body.as_deref().unwrap_or_default(),
+            method: method.as_str(),
+            path_and_query: &url[Position::BeforePath..Position::AfterQuery],
+            body,
         }
         .sign(&self.secret);
         Some([("x-svc-timestamp", timestamp), ("x-svc-signature", signature)])

@@ -250,7 +250,10 @@ impl Transport {
         let mut sent = reqwest::Request::new(method, url);
         *sent.headers_mut() = headers;
         *sent.timeout_mut() = Some(timeout);
-        let signature = self.signer.as_ref().and_then(|signer| signer.sign(request, &self.env));
+        let signature = self.signer.as_ref().and_then(|signer| {
+            let body = request.body.as_deref().unwrap_or_default();
+            signer.sign(&request.method, &request.url, body, &self.env)
+        });
         for (name, value) in signature.into_iter().flatten() {
             let value = HeaderValue::from_str(&value).map_err(|error| Error::InvalidArgument(error.to_string()))?;
             sent.headers_mut().insert(name, value);

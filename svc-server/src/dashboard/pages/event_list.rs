@@ -5,10 +5,10 @@ use svc_core::error::Error;
 use svc_core::requests::RequestFilter;
 use svc_core::values::{EventKind, Timestamp};
 use svc_core::webhooks::events::{Event, EventId, PAYMENT};
+use uuid::Uuid;
 
 use super::kinds::{INVOICES, kind_of};
 use super::records::{money, name, short};
-use super::requests::short_path;
 
 use crate::dashboard::prelude::*;
 
@@ -103,6 +103,16 @@ pub(super) async fn newest(
     }
     found.truncate(PAGE);
     Ok(found)
+}
+
+/// Returns a path in which each id has its end alone, as in lists of `svc`.
+pub(super) fn short_path(path: &str) -> String {
+    const SHOWN: usize = 8;
+    let segments = path.split('/').map(|segment| match segment.parse::<Uuid>() {
+        Ok(_) => format!("…{}", segment.get(segment.len() - SHOWN..).unwrap_or_default()),
+        Err(_) => segment.to_owned(),
+    });
+    segments.collect::<Vec<_>>().join("/")
 }
 
 /// Returns a link to the request that wrote an event, if the log has it.

@@ -4,7 +4,7 @@ use svc_core::today::{EXPIRES_WITHIN_DAYS, MAX_READ, Receivable, Today};
 use svc_core::values::{Amount, Currency};
 
 use super::records::Worklist;
-use super::traffic::first_steps_if_new;
+use super::traffic::{first_steps_if_new, overview_tabs};
 use crate::dashboard::prelude::*;
 
 /// The memory in which the overview is made, in records.
@@ -43,14 +43,6 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
         @if !receivables.is_empty() { (section("Outstanding by age", ages(&receivables))) }
     };
     Ok(layout::page(cx, Some(tenant), "Overview", &content))
-}
-
-/// Returns the links between the overview for the owner and that for developers.
-pub(super) fn overview_tabs(cx: &Context<'_>) -> Markup {
-    let tab = |path: &str, name: &str| {
-        html! { a href=(cx.url(path)) aria-current=[(cx.path == path).then_some("page")] { (name) } }
-    };
-    html! { nav.tabs aria-label="Overviews" { (tab("/", "Business")) (tab("/traffic", "Webhooks and API")) } }
 }
 
 fn work_figure(cx: &Context<'_>, today: &Today, list: Worklist, name: &str, note: &str) -> Markup {

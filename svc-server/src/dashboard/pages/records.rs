@@ -3,6 +3,7 @@
 
 mod list;
 mod show;
+mod table;
 mod values;
 mod worklist;
 
@@ -17,7 +18,6 @@ use uuid::Uuid;
 
 pub(crate) use self::list::list;
 pub(crate) use self::show::show;
-use self::values::text;
 pub(super) use self::values::{
     ContactNames, FieldValues, is_amount, is_numbered, label, money, name, names_of, number_in, short,
 };

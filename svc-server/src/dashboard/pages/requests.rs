@@ -11,6 +11,7 @@ use svc_core::values::TenantId;
 use uuid::Uuid;
 
 use super::apps::ConnectedApps;
+use super::event_list::short_path;
 use super::records::{self, short};
 use super::{event_list, filters, kinds};
 use crate::dashboard::live::{self, List as _};
@@ -39,16 +40,6 @@ fn status(request: &ApiRequest) -> Markup {
         _ => Tone::Bad,
     };
     badge(tone, &request.status.to_string())
-}
-
-/// Returns a path in which each id has its end alone, as in lists of `svc`.
-pub(super) fn short_path(path: &str) -> String {
-    const SHOWN: usize = 8;
-    let segments = path.split('/').map(|segment| match segment.parse::<Uuid>() {
-        Ok(_) => format!("…{}", segment.get(segment.len() - SHOWN..).unwrap_or_default()),
-        Err(_) => segment.to_owned(),
-    });
-    segments.collect::<Vec<_>>().join("/")
 }
 
 /// Returns the record that a path of the API names, with a link to its page.

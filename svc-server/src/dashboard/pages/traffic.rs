@@ -7,7 +7,6 @@ use svc_core::webhooks::deliveries::DeliveryStatus;
 use svc_core::webhooks::statistics::HourOfAttempts;
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 
-use super::overview::overview_tabs;
 use super::{deliveries, webhooks};
 use crate::dashboard::chart::bars;
 use crate::dashboard::prelude::*;
@@ -132,6 +131,14 @@ fn attention(cx: &Context<'_>, tenant: &Tenant, endpoints: &[WebhookSubscription
             }))
         }
     }
+}
+
+/// Returns the links between the overview for the owner and that for developers.
+pub(super) fn overview_tabs(cx: &Context<'_>) -> Markup {
+    let tab = |path: &str, name: &str| {
+        html! { a href=(cx.url(path)) aria-current=[(cx.path == path).then_some("page")] { (name) } }
+    };
+    html! { nav.tabs aria-label="Overviews" { (tab("/", "Business")) (tab("/traffic", "Webhooks and API")) } }
 }
 
 /// Returns what to do first in an account that nothing was delivered for yet. Nothing in others.

@@ -8,8 +8,9 @@ use svc_core::prelude::*;
 use svc_core::values::RecordKind;
 use uuid::Uuid;
 
-use super::values::{ContactNames, is_amount, names_of, text, words};
-use super::{FieldValues, LISTED, Selection, find, name, short, worklist};
+use super::table::record_table;
+use super::values::{ContactNames, names_of, text, words};
+use super::{FieldValues, LISTED, Selection, find, short, worklist};
 use crate::dashboard::csv;
 use crate::dashboard::pages::filters;
 use crate::dashboard::pages::kinds::{CONTACT, Kind, of_path};
@@ -127,34 +128,6 @@ fn filter_form(cx: &Context<'_>, kind: &Kind, path: &str, values: &FieldValues<'
     }
 }
 
-/// Returns a table of records. The column of the field `without` is left out.
-pub(super) fn record_table(
-    cx: &Context<'_>,
-    kind: &Kind,
-    records: &[Map<String, Value>],
-    values: &FieldValues<'_>,
-    without: &str,
-) -> Markup {
-    let columns: Vec<&(&str, &str)> = kind.columns.iter().filter(|(_, field)| *field != without).collect();
-    let headings: Vec<&str> = std::iter::once("Name").chain(columns.iter().map(|(heading, _)| *heading)).collect();
-    table(
-        kind.title,
-        &headings,
-        html! {
-            @for record in records {
-                tr {
-                    th scope="row" {
-                        a href=(cx.url(&kind.path(text(record, "id")))) { (short(&name(kind, record))) }
-                    }
-                    @for (_, field) in &columns {
-                        td class=[class(field)] { (values.value(record, field)) }
-                    }
-                }
-            }
-        },
-    )
-}
-
 /// Returns the records that the filters select as a CSV file, the newest first.
 async fn csv_file(
     cx: &Context<'_>,
@@ -188,14 +161,5 @@ fn cell(record: &Map<String, Value>, field: &str, names: &ContactNames) -> Strin
         None | Some(Value::Null) => String::new(),
         Some(Value::String(text)) => text.clone(),
         Some(other) => other.to_string(),
-    }
-}
-
-/// Returns the class of the cells of a field: those of amounts are aligned, and phone numbers stay in a line.
-fn class(field: &str) -> Option<&'static str> {
-    match field {
-        "phone" => Some("fixed"),
-        field if is_amount(field) => Some("number"),
-        _ => None,
     }
 }

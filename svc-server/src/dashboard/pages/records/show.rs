@@ -9,7 +9,7 @@ use svc_core::resources::invoices::MAX_SUMMED;
 use svc_core::values::RecordKind;
 use uuid::Uuid;
 
-use super::list::record_table;
+use super::table::record_table;
 use super::{FieldValues, Selection, find, get, label, name, short};
 use crate::dashboard::pages::audit::ChangeTable;
 use crate::dashboard::pages::kinds::{BOOKINGS, INVOICES, JOBS, QUOTES, of_path};

@@ -4,8 +4,9 @@ use serde_json::{Map, Value};
 use svc_core::prelude::*;
 use svc_core::today::Today;
 
-use super::list::record_table;
-use super::{FieldValues, invoice_object, object, text};
+use super::table::record_table;
+use super::values::text;
+use super::{FieldValues, invoice_object, object};
 use crate::dashboard::pages::kinds::{BOOKINGS, INVOICES, JOBS, Kind, QUOTES};
 use crate::dashboard::prelude::*;
 
