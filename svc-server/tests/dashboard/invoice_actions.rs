@@ -50,7 +50,7 @@ async fn invoice(server: &Server, total: &str) -> Invoice {
 /// Returns which actions the page of a record offers.
 async fn offered(browser: &Browser<'_>, record: &str) -> Vec<&'static str> {
     let page = browser.get(record).await.text;
-    let all = ["edit", "send", "resend", "pay", "refund", "void", "accept", "decline", "delete"];
+    let all = ["edit", "send", "resend", "pay", "refund", "void", "accept", "decline", "convert", "invoice", "delete"];
     all.into_iter().filter(|action| page.contains(&format!("\"/dashboard{record}/{action}\""))).collect()
 }
 

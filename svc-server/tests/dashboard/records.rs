@@ -250,12 +250,12 @@ async fn an_invoice_has_its_contact_and_its_payments() {
     invoices.pay_with(id, payment).await.unwrap();
     invoices.refund_part(id, "20".parse().unwrap()).await.unwrap();
     let page = viewer.get(&format!("/invoices/{id}")).await.text;
-    let payments = ["2026-03-14 15:09:26 − AUD 20.00 refund", "2026-03-14 15:09:26 AUD 50.00 bank transfer"];
+    let payments = ["2026-03-14 15:09:26 −AUD 20.00 refund", "2026-03-14 15:09:26 AUD 50.00 bank transfer"];
     assert_eq!(rows(&page)[0], payments[0]);
     assert!(!page.contains(HOSTILE) && rows(&page)[1].starts_with(payments[1]), "{page}");
 
     let list = viewer.get("/payments").await.text;
-    assert!(rows(&list)[0].starts_with("2026-03-14 15:09:26 INV-0001 Ada − AUD 20.00 refund"), "{list}");
+    assert!(rows(&list)[0].starts_with("2026-03-14 15:09:26 INV-0001 Ada −AUD 20.00 refund"), "{list}");
     let file = viewer.get("/payments?format=csv").await.text;
     let amounts: Vec<&str> = file.lines().skip(1).map(|row| row.split(',').nth(6).unwrap()).collect();
     assert_eq!(amounts, ["-20", "50", "100"], "{file}");

@@ -270,7 +270,7 @@ async fn id(server: &Server, tenant: TenantId, path: &str) -> String {
         ["", "quotes", .., last] => {
             let quote = QuoteCreate::new(contact(server, tenant).await, "99".parse().unwrap());
             let quote = account.quotes().create(quote).await.unwrap();
-            if ["accept", "decline"].contains(&last) {
+            if ["accept", "decline", "convert"].contains(&last) {
                 let sent = QuoteUpdate { status: Patch::Set(QuoteStatus::Sent), ..QuoteUpdate::default() };
                 account.quotes().update(quote.id, sent).await.unwrap();
             }
