@@ -432,7 +432,7 @@ export interface components {
             log: components["schemas"]["AttemptLog"][];
         };
         /**
-         * @description What is logged of an attempt at a delivery.
+         * @description The log of an attempt at a delivery.
          * @example {
          *       "attempt": 1,
          *       "started_at": "2026-03-14T15:09:26.535897Z",
@@ -706,7 +706,7 @@ export interface components {
              * @example data.city == "Perth" and not (data.total < 100)
              */
             filter: string | null;
-            /** @description What the body of a delivery has in `data`, if it is not the record. Null unless set. */
+            /** @description The `data` in the body of a delivery, if it is not the record. Null unless set. */
             payload: components["schemas"]["Payload"] | null;
             /** @description The highest rate of deliveries, in deliveries a second. Null unless set. */
             max_per_second: number | null;
@@ -747,7 +747,7 @@ export interface components {
              */
             error: string;
             /**
-             * @description What failed, for programs. Codes are stable; new ones may be added.
+             * @description The kind of failure, for programs. Codes are stable; new ones may be added.
              *
              *     | Status | Code | Meaning |
              *     |---|---|---|
@@ -885,7 +885,7 @@ export interface components {
              */
             field: string;
             /**
-             * @description What is wrong with the field, for programs. Codes are stable; new ones may be added.
+             * @description The mistake in the field, for programs. Codes are stable; new ones may be added.
              *
              *     | Code | Meaning |
              *     |---|---|

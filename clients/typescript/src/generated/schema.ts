@@ -1310,7 +1310,7 @@ export interface components {
              */
             error: string;
             /**
-             * @description What failed, for programs. Codes are stable; new ones may be added.
+             * @description The kind of failure, for programs. Codes are stable; new ones may be added.
              *
              *     | Status | Code | Meaning |
              *     |---|---|---|
@@ -1383,7 +1383,7 @@ export interface components {
              */
             field: string;
             /**
-             * @description What is wrong with the field, for programs. Codes are stable; new ones may be added.
+             * @description The mistake in the field, for programs. Codes are stable; new ones may be added.
              *
              *     | Code | Meaning |
              *     |---|---|
@@ -1539,9 +1539,9 @@ export interface components {
             id: string;
             /** @description The number of the job, such as `JOB-0001`. Assigned by the service at creation: the numbers of an account count up without gaps and are never reused. */
             job_number: string;
-            /** @description What is to be done, as a single line. */
+            /** @description The work to do, as a single line. */
             title: string;
-            /** @description The status of the work. Only updates change it; the service never changes it by itself. */
+            /** @description The status of the work. Updates change it, and an invoice that is made from the job makes it `invoiced`. */
             status: components["schemas"]["JobStatus"];
             /** @description The kind of work, in the account's own words. Null if none was given. */
             job_type: string | null;
@@ -1592,12 +1592,12 @@ export interface components {
             actual_total: string | null;
             /**
              * Format: uuid
-             * @description Reserved for the quote that the job came from. Always null today.
+             * @description The quote that the job was made from. Null if it was made from none.
              */
             quote_id: string | null;
             /**
              * Format: uuid
-             * @description Reserved for the invoice for the job. Always null today.
+             * @description The invoice that was made from the job. Null until then.
              */
             invoice_id: string | null;
             /**
@@ -1622,7 +1622,7 @@ export interface components {
          *     }
          */
         JobCreate: {
-            /** @description What is to be done. Must be a single line. */
+            /** @description The work to do. Must be a single line. */
             title: string;
             /** @description The initial status of the work. If it is left out, it is `quoted`. A job that is created as `scheduled` or `completed` fires the event of that name after `job.created`. */
             status?: components["schemas"]["JobStatus"];
@@ -1690,7 +1690,7 @@ export interface components {
          *     }
          */
         JobUpdate: {
-            /** @description What is to be done. Must be a single line. */
+            /** @description The work to do. Must be a single line. */
             title?: string;
             /** @description The new status of the work. Any status may follow any other. A change to `scheduled` or `completed` fires the event of that name. The first change to `in_progress` sets `actual_start`, and the first to `completed` sets `actual_end`. */
             status?: components["schemas"]["JobStatus"];
