@@ -195,9 +195,21 @@ async fn work_on_invoices(account: &AccountClient) {
     assert_eq!(invoices.get(id).await.unwrap(), partly);
     assert_eq!(invoices.pay(id, &PaymentCreate::default()).await.unwrap().status, InvoiceStatus::Paid);
     assert_eq!(invoices.refund(id, &PaymentCreate::default()).await.unwrap().status, InvoiceStatus::Cancelled);
+    let filter = PaymentListFilter { invoice_id: Some(id), ..PaymentListFilter::default() };
+    let payments = invoices.payments(LogParams::default(), filter).await.unwrap().data;
+    assert!(payments[0].is_refund && payments.len() == 3, "{payments:?}");
+    let contact = account.contacts().create(&ContactCreate::new("quoted@example.com".parse().unwrap())).await.unwrap();
+    let quote = account.quotes().create(&QuoteCreate::new(contact.id, "480".parse().unwrap())).await.unwrap();
+    let sent = QuoteUpdate { status: Patch::Set(QuoteStatus::Sent), ..QuoteUpdate::default() };
+    account.quotes().update(quote.id, &sent).await.unwrap();
+    let job = account.quotes().convert(quote.id, &QuoteConversion::default()).await.unwrap();
+    let again = account.quotes().convert(quote.id, &QuoteConversion::default()).await.unwrap_err();
+    assert_eq!(again.api().unwrap().existing_id, Some(job.id.uuid()));
+    let invoice = account.jobs().invoice(job.id, &JobInvoicing::default()).await.unwrap();
+    assert_eq!(account.jobs().get(job.id).await.unwrap().invoice_id, Some(invoice.id));
     let wrong = invoices.create(&InvoiceCreate::new("1".parse().unwrap())).await.unwrap();
     assert_eq!(invoices.void(wrong.id).await.unwrap().status, InvoiceStatus::Cancelled);
-    assert_eq!(all(&invoices).await.len(), 2);
+    assert_eq!(all(&invoices).await.len(), 3);
 }
 
 async fn work_on_webhooks(account: &AccountClient) {

@@ -19,15 +19,15 @@ use crate::session::Session;
 
 /// Manage jobs, and make their invoices.
 #[derive(Clone, Debug, Subcommand)]
-#[command(after_help = "Example:\n  svc job invoice 0195a3c8")]
+#[command(after_help = "Example:\n  svc job invoice 4c1f0b7da962")]
 pub(crate) enum JobCommand {
     #[command(flatten)]
     Records(RecordCommand<Job>),
     /// Make the invoice of a job, a draft.
     ///
     /// The invoice has the contact of the job. The currency is that of the job's quote, or else that of the account.
-    #[command(after_help = "Examples:\n  svc job invoice 0195a3c8\n  \
-                      svc job invoice 0195a3c8 --total 480 --due 2026-05-01")]
+    #[command(after_help = "Examples:\n  svc job invoice 4c1f0b7da962\n  \
+                      svc job invoice 4c1f0b7da962 --total 480 --due 2026-05-01")]
     Invoice {
         #[command(flatten)]
         target: Target,

@@ -32,7 +32,7 @@ pub(crate) enum QuoteCommand {
     /// Make the job of an accepted quote.
     ///
     /// The job has the contact of the quote, and its total as the estimate. A sent quote is accepted first.
-    #[command(after_help = "Example:\n  svc quote convert 0195a3c7 --title 'Replace the boiler'")]
+    #[command(after_help = "Example:\n  svc quote convert d5630e8f27ac --title 'Replace the boiler'")]
     Convert {
         #[command(flatten)]
         target: Target,

@@ -52,7 +52,7 @@ fn a_platform_key_is_made_listed_and_revoked() {
 
 /// What each command does over the platform API: the ids of its operations, or why it is local. A command without an entry
 /// fails the test.
-const OPERATIONS: [(&str, &str); 102] = [
+const OPERATIONS: [(&str, &str); 105] = [
     ("init", "local: it makes a database, with an account and a key"),
     ("account create", "createAccount"),
     ("account list", "listAccounts"),
@@ -115,6 +115,9 @@ const OPERATIONS: [(&str, &str); 102] = [
     ("quote update", "updateQuote"),
     ("quote accept", "acceptQuote"),
     ("quote decline", "declineQuote"),
+    ("quote convert", "convertQuote"),
+    ("job invoice", "invoiceJob"),
+    ("payment list", "listPayments"),
     ("webhook list", "listWebhooks"),
     ("webhook show", "getWebhook"),
     ("webhook create", "createWebhook createStreamWebhook"),

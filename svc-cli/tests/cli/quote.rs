@@ -46,3 +46,28 @@ fn quotes_are_shown_accepted_and_declined() {
         .run(&["quote", "show", "QUO-0001"])
         .assert("quote");
 }
+
+#[test]
+fn a_quote_becomes_a_job_and_an_invoice_and_is_paid() {
+    let mut session = Session::new();
+    let account = session.account();
+    let contact = session.contact(&account);
+    session.quote(&account, &contact, QuoteStatus::Sent);
+    session.quote(&account, &contact, QuoteStatus::Accepted);
+    session.quote(&account, &contact, QuoteStatus::Draft);
+    session
+        .run(&["quote", "convert", "QUO-0001"])
+        .run(&["quote", "convert", "QUO-0001"])
+        .run(&["quote", "convert", "QUO-0002", "--title", "New roof", "--json"])
+        .run(&["quote", "convert", "QUO-0003"])
+        .run(&["job", "invoice", "JOB-0001"])
+        .run(&["job", "invoice", "JOB-0001"])
+        .run(&["job", "invoice", "JOB-0002", "--total", "480", "--due", "2026-05-01", "--json"])
+        .run(&["invoice", "pay", "INV-0001", "--amount", "500", "--method", "card", "--reference", "Statement 17"])
+        .run(&["invoice", "refund", "INV-0001", "--amount", "20", "--yes"])
+        .run(&["payment", "list"])
+        .run(&["payment", "list", "--invoice", "INV-0001", "--limit", "1", "--json"])
+        .run(&["payment", "list", "--invoice", "INV-0002"])
+        .run(&["payment", "list", "--since", "2027-01-01"])
+        .assert("conversions");
+}

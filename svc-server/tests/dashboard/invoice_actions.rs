@@ -225,7 +225,7 @@ async fn a_quote_becomes_a_job_and_the_job_an_invoice() {
     assert_eq!(made.header("location"), Some(format!("/dashboard/invoices/{}?notice=created", invoice.id).as_str()));
     assert_eq!((job.status, invoice.total.to_string()), (JobStatus::Invoiced, "120.5".to_owned()));
     assert_eq!(offered(&owner, &format!("/jobs/{}", job.id)).await, ["edit"]);
-    let again = act(&owner, &record, "convert", "").await;
+    let again = owner.post(&format!("{record}/convert"), "").await;
     assert_eq!(again.status, StatusCode::CONFLICT);
     assert!(again.text.contains("QUO-0001 has the job JOB-0001 already."), "{}", again.text);
 }

@@ -27,13 +27,13 @@ fn scopes() -> BTreeMap<&'static str, &'static str> {
         (
             "records:read",
             "listContacts getContact listInvoices getInvoice listBookings getBooking listQuotes getQuote listJobs getJob \
-             findIds findRecords getContactData",
+             findIds findRecords getContactData listPayments",
         ),
         (
             "records:write",
             "createContact updateContact deleteContact createInvoice updateInvoice sendInvoice viewInvoice resendInvoice \
              payInvoice refundInvoice voidInvoice markOverdueInvoices createBooking updateBooking createQuote updateQuote \
-             acceptQuote declineQuote createJob updateJob eraseContact",
+             acceptQuote declineQuote convertQuote invoiceJob createJob updateJob eraseContact",
         ),
         ("events:read", "listEvents getEvent"),
         ("events:write", "emitEvent emitSampleEvent"),

@@ -64,14 +64,24 @@ pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     Ok(layout::page(cx, Some(tenant), "Payments", &content))
 }
 
-/// Returns the payments of a period as a CSV file, the newest first. Refunds are negative.
+/// Returns the payments of a period as a CSV file, the newest first.
 async fn csv_file(
     cx: &Context<'_>,
     tenant: &Tenant,
     times: std::ops::Range<Timestamp>,
 ) -> Result<PageResponse, PageError> {
-    let headings =
-        ["id", "paid_at", "invoice_number", "invoice_id", "contact", "currency", "amount", "method", "reference"];
+    let headings = [
+        "id",
+        "paid_at",
+        "invoice_number",
+        "invoice_id",
+        "contact",
+        "is_refund",
+        "currency",
+        "amount",
+        "method",
+        "reference",
+    ];
     let (svc, tenant) = (cx.svc.clone(), tenant.id);
     csv::respond("payments", &headings, MEMORY, times, move |times: std::ops::Range<Timestamp>| {
         let svc = svc.clone();
@@ -89,16 +99,16 @@ async fn csv_file(
     .await
 }
 
-fn cells(payment: &BookedPayment, name: impl Fn(&str) -> String) -> [String; 9] {
-    let sign = if payment.is_refund { "-" } else { "" };
+fn cells(payment: &BookedPayment, name: impl Fn(&str) -> String) -> [String; 10] {
     [
         payment.id.to_string(),
         payment.paid_at.to_string(),
         payment.invoice_number.clone(),
         payment.invoice_id.to_string(),
         payment.contact_id.map(|id| name(&id.to_string())).unwrap_or_default(),
+        payment.is_refund.to_string(),
         payment.currency.to_string(),
-        format!("{sign}{}", payment.amount),
+        payment.amount.to_string(),
         payment.method.as_ref().map(ToString::to_string).unwrap_or_default(),
         payment.reference.as_ref().map(ToString::to_string).unwrap_or_default(),
     ]

@@ -86,7 +86,7 @@ fn migrate_further(connection: &mut SqliteConnection, sql: &'static str) -> Stor
 fn migrations_are_rolled_back_when_rows_refer_to_missing_rows() {
     let scratch = Scratch::new();
     let mut connection = scratch.connection();
-    let orphan = "INSERT INTO payments VALUES (zeroblob(16), zeroblob(16), zeroblob(16), 1, 'AUD', 1)";
+    let orphan = "INSERT INTO payments VALUES (zeroblob(16), zeroblob(16), zeroblob(16), 1, 'AUD', 1, 0, NULL, NULL)";
     let refused = migrate_further(&mut connection, orphan).unwrap_err();
     assert!(refused.to_string().contains("rows of payments refer to missing rows"), "{refused}");
     let count = |table| {
