@@ -192,9 +192,9 @@ struct ControlAttributes<'a> {
     has_focus: bool,
 }
 
-/// Returns the mark of a required field. A screen reader is told by the control.
+/// Returns the mark of a required field, as its style sheet puts it behind the label. A screen reader is told by the control.
 fn mark() -> Markup {
-    html! { span.required aria-hidden="true" { " *" } }
+    html! { span.mark-required { "*" } }
 }
 
 /// The errors of a form that is shown for the first time.
@@ -236,7 +236,7 @@ impl<'a> FormState<'a> {
         };
         html! {
             div.field {
-                label for=(id) { (label) @if is_required { (mark()) } }
+                label.required[is_required] for=(id) { (label) }
                 (control(&attributes))
                 div id=(about) {
                     @if let Some(error) = error {

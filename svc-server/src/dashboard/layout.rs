@@ -110,7 +110,7 @@ fn frame(cx: &Context<'_>, tenant: Option<&Tenant>, title: &str, content: &Marku
                     span.account title=(owner) { (owner) }
                 }
                 // A narrow screen shows the pages when it is ticked.
-                label.menu { input.hidden type="checkbox"; (icon("menu")) "Menu" }
+                label.menu { input type="checkbox"; (icon("menu")) "Menu" }
                 @if cx.session.account().is_some() {
                     form.find role="search" aria-label="All records" action=(cx.url("/find")) {
                         input type="search" name="q" value=(searched(cx)) placeholder="Search" aria-label="Search all records"
