@@ -236,7 +236,7 @@ impl<'a> FormState<'a> {
         };
         html! {
             div.field {
-                label.required[is_required] for=(id) { (label) }
+                label class=[is_required.then_some("required")] for=(id) { (label) }
                 (control(&attributes))
                 div id=(about) {
                     @if let Some(error) = error {
