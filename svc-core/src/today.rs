@@ -4,6 +4,7 @@
 //! [`read`] returns the records themselves, so that a figure and the list that it leads to cannot differ.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use crate::accounts::tenants;
 use crate::error::Error;
@@ -17,7 +18,7 @@ use crate::resources::{Resource, crud};
 use crate::store::Tx;
 use crate::values::{Amount, Currency, Date, TenantId, Timestamp};
 
-/// The most records of one status, and the most payments, that are read.
+/// The most records of one status, payments and bookings that are read.
 pub const MAX_READ: usize = 2_000;
 /// The days within which a quote has to expire to be listed.
 pub const EXPIRES_WITHIN_DAYS: i64 = 7;
@@ -40,7 +41,7 @@ pub struct Today {
     pub expiring: Vec<Quote>,
     /// The jobs that are completed and have no invoice.
     pub uninvoiced: Vec<Job>,
-    /// Whether there are more records than [`MAX_READ`] of a status, of which the older ones are left out.
+    /// Whether there are more than [`MAX_READ`] of something, which are left out.
     pub is_cut: bool,
 }
 
@@ -145,18 +146,39 @@ pub async fn read(tx: &mut dyn Tx, tenant: TenantId) -> Result<Today, Error> {
     let (payments, more) = invoices::payments(tx, tenant, None, month, MAX_READ as u32).await?;
     is_cut |= more.is_some();
 
-    let (from, before) = (zone.date_begins(date), zone.date_begins(date.plus_days(2)));
-    let params = StartListParams {
+    let days = zone.date_begins(date)..zone.date_begins(date.plus_days(2));
+    let bookings = confirmed_in(tx, tenant, days, &mut is_cut).await?;
+    let tomorrow = zone.date_begins(date.plus_days(1));
+    Ok(Today { date, tomorrow, unpaid, payments, bookings, expiring, uninvoiced, is_cut })
+}
+
+/// Returns the confirmed bookings that start in a range of times, the soonest first and at most [`MAX_READ`].
+async fn confirmed_in(
+    tx: &mut dyn Tx,
+    tenant: TenantId,
+    starts: Range<Timestamp>,
+    is_cut: &mut bool,
+) -> Result<Vec<Booking>, Error> {
+    let filter = BookingFilter { status: Some(BookingStatus::Confirmed) };
+    let mut params = StartListParams {
         limit: Limit::new(MAX_LIMIT),
-        starts_from: Some(Since(from)),
-        starts_before: Some(Since(before)),
+        starts_from: Some(Since(starts.start)),
+        starts_before: Some(Since(starts.end)),
         ..StartListParams::default()
     };
-    let filter = BookingFilter { status: Some(BookingStatus::Confirmed) };
-    let bookings = starts::list::<Booking>(tx, tenant, &params, &filter).await?;
-    is_cut |= bookings.next_cursor.is_some();
-    let tomorrow = zone.date_begins(date.plus_days(1));
-    Ok(Today { date, tomorrow, unpaid, payments, bookings: bookings.data, expiring, uninvoiced, is_cut })
+    let mut bookings = Vec::new();
+    loop {
+        let page = starts::list::<Booking>(tx, tenant, &params, &filter).await?;
+        bookings.extend(page.data);
+        params.cursor = page.next_cursor;
+        if params.cursor.is_none() {
+            return Ok(bookings);
+        }
+        if bookings.len() >= MAX_READ {
+            *is_cut = true;
+            return Ok(bookings);
+        }
+    }
 }
 
 /// Returns the newest records that a filter selects, at most [`MAX_READ`].

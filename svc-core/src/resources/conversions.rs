@@ -112,9 +112,10 @@ pub async fn invoice_of_job(
     advance_clock(tx, tenant).await?;
     let job: Job = crud::get(tx, tenant, id).await?;
     let number = &job.job_number;
-    if let Some(invoice) = job.invoice_id {
-        let reason = format!("{number} has an invoice already.");
-        return Err(Error::AlreadyConverted { reason, existing_id: invoice.uuid() });
+    if let Some(id) = job.invoice_id {
+        let invoice: Invoice = crud::get(tx, tenant, id).await?;
+        let reason = format!("{number} has the invoice {} already.", invoice.invoice_number);
+        return Err(Error::AlreadyConverted { reason, existing_id: id.uuid() });
     }
     if job.status == JobStatus::Cancelled {
         return Err(Error::NotAllowed(format!("{number} is cancelled; it cannot be invoiced.")));

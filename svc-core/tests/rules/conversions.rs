@@ -74,7 +74,7 @@ fn a_record_is_converted_once() {
 
     let invoice = rules.invoice_job(job.id, None).unwrap();
     let again = Error::AlreadyConverted {
-        reason: "JOB-0001 has an invoice already.".to_owned(),
+        reason: "JOB-0001 has the invoice INV-0001 already.".to_owned(),
         existing_id: invoice.id.uuid(),
     };
     rules.new_events();

@@ -9,49 +9,34 @@ pub(crate) const TENANT: &str = "tenant";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
 pub enum AuditAction {
     /// The object was created.
-    #[text = "create"]
     Create,
     /// The object was changed.
-    #[text = "update"]
     Update,
     /// The object was deleted.
-    #[text = "delete"]
     Delete,
     /// The object was made invalid for good.
-    #[text = "revoke"]
     Revoke,
     /// The secret of the object was replaced.
-    #[text = "rotate"]
     Rotate,
     /// The overlap of two secrets ended.
-    #[text = "finish_rotation"]
     FinishRotation,
     /// The delivery engine paused a webhook.
-    #[text = "pause"]
     Pause,
     /// A delivery, or many of one webhook, are sent again.
-    #[text = "replay"]
     Replay,
     /// Records were imported without events.
-    #[text = "import"]
     Import,
     /// A test event was sent to a webhook.
-    #[text = "test"]
     Test,
     /// An operator looked at an account.
-    #[text = "view"]
     View,
     /// The personal fields of a contact were emptied.
-    #[text = "erase"]
     Erase,
     /// A sandbox was emptied and got its samples again.
-    #[text = "reset"]
     Reset,
     /// The clock of an account was set back.
-    #[text = "repair_clock"]
     RepairClock,
     /// The code of an app was used a second time, which ended its tokens.
-    #[text = "code_reused"]
     CodeReused,
 }
 

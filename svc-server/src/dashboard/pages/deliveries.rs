@@ -13,7 +13,7 @@ use svc_core::webhooks::replays;
 use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookSubscription};
 use uuid::Uuid;
 
-use super::filters;
+use super::{event_list, filters};
 use crate::dashboard::live::{self, List as _};
 use crate::dashboard::prelude::*;
 
@@ -270,8 +270,8 @@ async fn of_record(
     record: &str,
     filter: &DeliveryFilter,
 ) -> Result<Vec<Delivery>, PageError> {
-    let events = super::event_list::newest(cx, tenant, filter.since, |event| {
-        event.record.id == record && filter.kind.is_none_or(|kind| event.kind == kind)
+    let events = event_list::newest(cx, tenant, filter.since, |event| {
+        filter.kind.is_none_or(|kind| event.kind == kind) && event_list::record_id(event) == record
     });
     let mut found = Vec::new();
     for event in events.await?.iter().take(PAGE as usize) {

@@ -1,5 +1,6 @@
 //! The newest events, as lists show them.
 
+use serde::Deserialize;
 use serde_json::{Map, Value};
 use svc_core::error::Error;
 use svc_core::requests::RequestFilter;
@@ -22,9 +23,9 @@ pub(super) const SEARCHED: u32 = 1_000;
 /// An event in a list.
 pub(super) struct ListedEvent {
     pub(super) id: EventId,
-    pub(super) kind: EventKind,
+    kind: EventKind,
     is_test: bool,
-    pub(super) record: EventRecord,
+    record: EventRecord,
     created_at: Timestamp,
 }
 
@@ -49,12 +50,7 @@ impl EventRecord {
     /// Returns the record in the data of an event.
     pub(super) fn of(event: &Event) -> Self {
         let data: Map<String, Value> = serde_json::from_str(event.data.get()).unwrap_or_default();
-        let mut id = match data.get("id") {
-            Some(Value::String(id)) => id.clone(),
-            Some(id) => id.to_string(),
-            None => String::new(),
-        };
-        id.truncate(id.floor_char_boundary(MAX_RECORD_ID));
+        let id = data.get("id").map(id_text).unwrap_or_default();
         let (object, action) = event.kind.as_str().split_once('.').unwrap_or_default();
         let kind = kind_of(object).filter(|_| event.kind.is_built_in());
         let payment = data.get("amount").filter(|_| object == PAYMENT && event.kind.is_built_in());
@@ -84,12 +80,28 @@ impl EventRecord {
     }
 }
 
+/// Returns the id of the record that an event is about. Empty if it has none.
+pub(super) fn record_id(event: &Event) -> String {
+    #[derive(Deserialize)]
+    struct RecordWithId {
+        id: Value,
+    }
+    serde_json::from_str(event.data.get()).map(|RecordWithId { id }| id_text(&id)).unwrap_or_default()
+}
+
+/// Returns an id, or the beginning of a long one.
+fn id_text(id: &Value) -> String {
+    let mut text = id.as_str().map_or_else(|| id.to_string(), str::to_owned);
+    text.truncate(text.floor_char_boundary(MAX_RECORD_ID));
+    text
+}
+
 /// Returns the newest events that meet a condition, at most [`PAGE`] of the newest [`SEARCHED`].
 pub(super) async fn newest(
     cx: &Context<'_>,
     tenant: &Tenant,
     since: Option<Timestamp>,
-    is_wanted: impl Fn(&ListedEvent) -> bool,
+    is_wanted: impl Fn(&Event) -> bool,
 ) -> Result<Vec<ListedEvent>, PageError> {
     let mut times = since.unwrap_or(Timestamp::from_micros(0))..Timestamp::MAX;
     let (mut found, mut left) = (Vec::new(), SEARCHED);
@@ -99,9 +111,9 @@ pub(super) async fn newest(
         let Some(last) = events.last() else { break };
         times.end = last.created_at;
         left -= u32::try_from(events.len()).unwrap_or(left);
-        found.extend(events.into_iter().map(ListedEvent::from).filter(&is_wanted));
+        let wanted = events.into_iter().filter(&is_wanted).take(PAGE - found.len());
+        found.extend(wanted.map(ListedEvent::from));
     }
-    found.truncate(PAGE);
     Ok(found)
 }
 

@@ -2,9 +2,9 @@
 
 use svc_core::store::DeliveryFilter;
 use svc_core::values::EventKind;
-use svc_core::webhooks::events::EventId;
+use svc_core::webhooks::events::{Event, EventId};
 
-use super::event_list::{EventRecord, ListedEvent, PAGE, SEARCHED, cause, newest, row};
+use super::event_list::{EventRecord, PAGE, SEARCHED, cause, newest, record_id, row};
 use super::{deliveries, filters};
 use crate::dashboard::json;
 use crate::dashboard::layout::query;
@@ -18,8 +18,8 @@ pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     let kind: Option<EventKind> = filters::value(cx, "kind")?;
     let record = cx.query.given("record");
     let since = filters::begins(cx, cx.query.text("within"))?;
-    let is_wanted = |event: &ListedEvent| {
-        kind.is_none_or(|kind| event.kind == kind) && record.is_none_or(|record| event.record.id == record)
+    let is_wanted = |event: &Event| {
+        kind.is_none_or(|kind| event.kind == kind) && record.is_none_or(|record| record_id(event) == record)
     };
     let events = newest(cx, tenant, since, is_wanted).await?;
     let content = html! {

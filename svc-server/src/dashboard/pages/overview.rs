@@ -38,7 +38,7 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
             (work_figure(cx, &today, Worklist::UninvoicedJobs, "Jobs to invoice", "completed, without an invoice"))
         }
         @if today.is_cut {
-            p.hint { "Of each status, the newest " (number(MAX_READ as u64)) " records count." }
+            p.hint { "Of each status, of payments and of bookings, " (number(MAX_READ as u64)) " count at most." }
         }
         @if !receivables.is_empty() { (section("Outstanding by age", ages(&receivables))) }
     };

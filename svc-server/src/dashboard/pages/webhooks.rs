@@ -129,7 +129,7 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     let recent = DeliveryFilter { subscription_id: Some(endpoint.id), limit: RECENT, ..DeliveryFilter::default() };
     let recent = account.deliveries().list(recent).await?;
     let replays = account.replays().list(20).await?;
-    let paused = paused_at(account, &endpoint, &replays).await?;
+    let paused = if cx.may(Role::Developer) { paused_at(account, &endpoint, &replays).await? } else { None };
     let app = ConnectedApps::of(&cx.svc, tenant.id).await?.owner_of(cx, &endpoint);
     let endpoints = deliveries::Endpoints::from([(endpoint.id, endpoint.clone())]);
     let day = sum(&hours);
