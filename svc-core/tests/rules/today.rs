@@ -31,6 +31,11 @@ impl Rules {
     }
 }
 
+/// Returns what was paid this month, for people.
+fn paid(rules: &Rules) -> Vec<String> {
+    rules.today().paid().iter().map(|(currency, amount)| amount.in_currency(*currency)).collect()
+}
+
 /// The clock of these tests shows 2026-03-14T15:09:26Z, which is 15 March, 02:09, in Sydney.
 #[test]
 fn what_customers_owe_is_told_by_currency_and_age() {
@@ -73,19 +78,19 @@ fn payments_count_from_the_first_of_the_month_in_the_zone_of_the_account() {
     let rules = Rules::in_zone_at("Australia/Sydney", "AUD", "2026-02-28T12:30:00Z");
     let invoice = rules.sent_invoice("100", "AUD", None);
     rules.pay_part(invoice, "10");
-    let paid = || {
-        let paid = rules.today().paid();
-        paid.iter().map(|(currency, amount)| amount.in_currency(*currency)).collect::<Vec<_>>()
-    };
-    assert_eq!(paid(), ["AUD 10.00"], "it is still February");
+    assert_eq!(paid(&rules), ["AUD 10.00"], "it is still February");
     rules.clock.advance(std::time::Duration::from_secs(60 * 60));
     rules.pay_part(invoice, "30");
     rules.account().invoices().refund_part(invoice, "5".parse().unwrap()).now_or_never().unwrap().unwrap();
-    assert_eq!(paid(), ["AUD 25.00"]);
+    assert_eq!(paid(&rules), ["AUD 25.00"]);
     let payments = rules.today().payments;
     let shown: Vec<_> = payments.iter().map(|payment| (payment.is_refund, payment.amount.to_string())).collect();
     assert_eq!(shown, [(true, "5".to_owned()), (false, "30".to_owned())]);
     assert_eq!(payments[0].invoice_number, "INV-0001");
+    // In April more goes back than comes in.
+    rules.clock.advance(std::time::Duration::from_secs(32 * 24 * 60 * 60));
+    rules.account().invoices().refund_part(invoice, "7".parse().unwrap()).now_or_never().unwrap().unwrap();
+    assert_eq!(paid(&rules), ["AUD -7.00"]);
 }
 
 #[test]

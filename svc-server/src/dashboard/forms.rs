@@ -192,11 +192,6 @@ struct ControlAttributes<'a> {
     has_focus: bool,
 }
 
-/// Returns the mark of a required field, as its style sheet puts it behind the label. A screen reader is told by the control.
-fn mark() -> Markup {
-    html! { span.mark-required { "*" } }
-}
-
 /// The errors of a form that is shown for the first time.
 static NO_ERRORS: Errors = Errors(Vec::new());
 
@@ -216,10 +211,10 @@ impl<'a> FormState<'a> {
         Self { required: fields.into_iter().collect(), ..self }
     }
 
-    /// Says what the mark of required fields means. Nothing where there are none.
+    /// Says what the mark of required fields means, which the style sheet puts behind their labels. Nothing where there are none.
     fn legend(&self) -> Markup {
         html! {
-            @if !self.required.is_empty() { p.hint { "Fields with " (mark()) " are required." } }
+            @if !self.required.is_empty() { p.hint { "Fields with " span.mark-required { "*" } " are required." } }
         }
     }
 

@@ -1,11 +1,17 @@
 //! The payments and refunds of an account, for its books.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use svc_core::Svc;
+use svc_core::error::Error;
+use svc_core::resources::contacts::ContactId;
 use svc_core::resources::invoices::BookedPayment;
-use svc_core::values::Timestamp;
+use svc_core::values::{TenantId, Timestamp};
 
 use super::filters;
 use super::kinds::{CONTACTS, INVOICES};
-use super::records::{names_of, short};
+use super::records::short;
 use crate::dashboard::csv;
 use crate::dashboard::prelude::*;
 
@@ -25,8 +31,7 @@ pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     let before = cx.query.given("before").and_then(|at| Timestamp::parse(at).ok());
     times.end = times.end.min(before.unwrap_or(Timestamp::MAX));
     let (payments, next) = cx.svc.account(tenant.id).invoices().booked_payments(times, PAGE).await?;
-    let contacts: Vec<String> = payments.iter().filter_map(|p| p.contact_id.map(|id| id.to_string())).collect();
-    let names = names_of(&cx.svc, tenant.id, contacts.iter().map(String::as_str)).await?;
+    let names = names_of_contacts(&cx.svc, tenant.id, &payments).await?;
     let rows = html! {
         @for payment in &payments {
             tr {
@@ -34,7 +39,7 @@ pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
                 td { a href=(cx.url(&INVOICES.path(payment.invoice_id))) { (payment.invoice_number) } }
                 td {
                     @if let Some(id) = payment.contact_id {
-                        a href=(cx.url(&CONTACTS.path(id))) { (short(names.get(&id.to_string()).unwrap_or("deleted"))) }
+                        a href=(cx.url(&CONTACTS.path(id))) { (short(names.get(&id).map_or("deleted", String::as_str))) }
                     }
                 }
                 td.number { @if payment.is_refund { "−" } (payment.amount.in_currency(payment.currency)) }
@@ -64,12 +69,17 @@ pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     Ok(layout::page(cx, Some(tenant), "Payments", &content))
 }
 
+/// Looks up the names of the contacts of payments.
+async fn names_of_contacts(
+    svc: &Svc,
+    tenant: TenantId,
+    payments: &[BookedPayment],
+) -> Result<BTreeMap<ContactId, String>, Error> {
+    svc.account(tenant).contacts().names(payments.iter().filter_map(|payment| payment.contact_id).collect()).await
+}
+
 /// Returns the payments of a period as a CSV file, the newest first.
-async fn csv_file(
-    cx: &Context<'_>,
-    tenant: &Tenant,
-    times: std::ops::Range<Timestamp>,
-) -> Result<PageResponse, PageError> {
+async fn csv_file(cx: &Context<'_>, tenant: &Tenant, times: Range<Timestamp>) -> Result<PageResponse, PageError> {
     let headings = [
         "id",
         "paid_at",
@@ -83,15 +93,14 @@ async fn csv_file(
         "reference",
     ];
     let (svc, tenant) = (cx.svc.clone(), tenant.id);
-    csv::respond("payments", &headings, MEMORY, times, move |times: std::ops::Range<Timestamp>| {
+    csv::respond("payments", &headings, MEMORY, times, move |times: Range<Timestamp>| {
         let svc = svc.clone();
         async move {
             let (payments, next) = svc.account(tenant).invoices().booked_payments(times.clone(), PAGE).await?;
-            let contacts: Vec<String> = payments.iter().filter_map(|p| p.contact_id.map(|id| id.to_string())).collect();
-            let names = names_of(&svc, tenant, contacts.iter().map(String::as_str)).await?;
+            let names = names_of_contacts(&svc, tenant, &payments).await?;
             let mut rows = csv::Rows::default();
             for payment in &payments {
-                rows.add(cells(payment, |id| names.get(id).unwrap_or_default().to_owned()));
+                rows.add(cells(payment, &names));
             }
             Ok((rows, next.map(|end| times.start..end)))
         }
@@ -99,13 +108,13 @@ async fn csv_file(
     .await
 }
 
-fn cells(payment: &BookedPayment, name: impl Fn(&str) -> String) -> [String; 10] {
+fn cells(payment: &BookedPayment, names: &BTreeMap<ContactId, String>) -> [String; 10] {
     [
         payment.id.to_string(),
         payment.paid_at.to_string(),
         payment.invoice_number.clone(),
         payment.invoice_id.to_string(),
-        payment.contact_id.map(|id| name(&id.to_string())).unwrap_or_default(),
+        payment.contact_id.and_then(|id| names.get(&id).cloned()).unwrap_or_default(),
         payment.is_refund.to_string(),
         payment.currency.to_string(),
         payment.amount.to_string(),
