@@ -13,6 +13,7 @@ use svc_core::accounts::keys::KeyCreate;
 use svc_core::env::{Env, ManualClock, SeededEntropy, SystemEntropy};
 use svc_server::{Settings as ServerSettings, Surfaces};
 use svc_webhook_verify::{Event as Delivered, Verifier, VerifyError};
+use tokio::sync::Notify;
 
 use crate::cutting_proxy;
 use crate::hostile::{Exchange, HostileServer};
@@ -170,7 +171,13 @@ async fn run_hostile(case: &Case, table: &Table) {
     if let Some(secret) = &case.client.signing_secret {
         builder = builder.signing_secret(secret);
     }
-    if !case.client.real_waits {
+    let wait_began = case.client.real_waits.then(|| Arc::new(Notify::new()));
+    if let Some(began) = wait_began.clone() {
+        builder = builder.sleep(move |wait| {
+            began.notify_one();
+            Box::pin(tokio::time::sleep(wait))
+        });
+    } else {
         let noted = Arc::clone(&waits);
         builder = builder.sleep(move |wait| {
             noted.lock().unwrap().push(wait);
@@ -178,13 +185,8 @@ async fn run_hostile(case: &Case, table: &Table) {
             Box::pin(std::future::ready(()))
         });
     }
-    let context = Context {
-        client: builder.build().unwrap(),
-        server: server.clone(),
-        takes_time: case.client.real_waits,
-        name: &case.name,
-        unique: "",
-    };
+    let context =
+        Context { client: builder.build().unwrap(), server: server.clone(), wait_began, name: &case.name, unique: "" };
     run(&case.steps, &context).await;
     if let Some(server) = server {
         server.check(&case.name);
@@ -233,7 +235,7 @@ async fn run_live(case: &Case, server: &LiveServer, unique: &str) {
     }
     run(
         &case.steps,
-        &Context { client: builder.build().unwrap(), server: None, takes_time: true, name: &case.name, unique },
+        &Context { client: builder.build().unwrap(), server: None, wait_began: None, name: &case.name, unique },
     )
     .await;
     assert_eq!(left.load(std::sync::atomic::Ordering::SeqCst), 0, "{}: no response was lost", case.name);

@@ -15,6 +15,7 @@ use svc_core::input::Input;
 use svc_webhook_verify::{Event as Delivered, Verifier};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpListener;
+use tokio::sync::Notify;
 
 use crate::cases::at_once;
 use crate::hostile::{HostileServer, read_request};
@@ -24,8 +25,8 @@ pub(crate) struct Context<'a> {
     pub(crate) client: Client,
     /// The server that misbehaves, if it is one.
     pub(crate) server: Option<Arc<HostileServer>>,
-    /// Whether waits take their time.
-    pub(crate) takes_time: bool,
+    /// Told when a wait begins, if waits take their time.
+    pub(crate) wait_began: Option<Arc<Notify>>,
     pub(crate) name: &'a str,
     pub(crate) unique: &'a str,
 }
@@ -125,11 +126,11 @@ fn resolved(value: &Value, results: &[Value], unique: &str) -> Value {
     }
 }
 
-/// Returns when a call is to be cancelled. A wait that takes its time has begun by then.
-async fn cancelled(server: &HostileServer, count: usize, takes_time: bool) {
+/// Returns when a call is to be cancelled: after so many requests, and in a wait that takes its time.
+async fn cancelled(server: &HostileServer, count: usize, wait_began: Option<&Notify>) {
     server.received(count).await;
-    if takes_time {
-        tokio::time::sleep(Duration::from_millis(500)).await;
+    if let Some(began) = wait_began {
+        began.notified().await;
     }
 }
 
@@ -432,7 +433,7 @@ pub(crate) async fn run(steps: &[Value], context: &Context<'_>) {
                 // A call is cancelled by dropping it.
                 (Some(count), Some(server)) => tokio::select! {
                     all = calls => all,
-                    () = cancelled(server, count, context.takes_time) => Vec::new(),
+                    () = cancelled(server, count, context.wait_began.as_deref()) => Vec::new(),
                 },
                 (Some(_), None) => panic!("{place}: only a hostile case cancels"),
             };
