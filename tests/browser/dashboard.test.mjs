@@ -126,7 +126,7 @@ test("deliveries and requests appear without a reload, and the list can be pause
   await page.goto(`${demo.url}/dashboard/requests?path=jobs`);
   await page.getByText("Live", { exact: true }).waitFor();
   await Promise.all([demo.api("GET", `jobs/${job.id}`), demo.api("GET", "contacts")]);
-  await page.getByText(`GET /api/v1/jobs/…${job.id.slice(-8)}`).waitFor();
+  await page.getByText(`GET /api/v1/jobs/…${job.id.slice(-12)}`).waitFor();
   assert.equal(await page.getByText("/api/v1/contacts").count(), 0, "the filter hides it");
   // Whoever may no longer look sees no more.
   await page.context().clearCookies();

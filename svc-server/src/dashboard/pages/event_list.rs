@@ -117,9 +117,9 @@ pub(super) async fn newest(
     Ok(found)
 }
 
-/// Returns a path in which each id has its end alone, as in lists of `svc`.
+/// Returns a path in which each id has its end alone.
 pub(super) fn short_path(path: &str) -> String {
-    const SHOWN: usize = 8;
+    const SHOWN: usize = 12;
     let segments = path.split('/').map(|segment| match segment.parse::<Uuid>() {
         Ok(_) => format!("…{}", segment.get(segment.len() - SHOWN..).unwrap_or_default()),
         Err(_) => segment.to_owned(),

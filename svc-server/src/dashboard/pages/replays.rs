@@ -67,15 +67,14 @@ pub(crate) async fn confirm(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRes
         Ok((endpoint, input)) => match cx.svc.account(tenant.id).replays().preview(input).await {
             Ok(replay) => Ok((endpoint, replay)),
             Err(Error::NotAllowed(_)) => {
-                let reason = format!(
-                    "{} takes nothing, since it is paused or disabled. Enable it on its page first.",
-                    endpoint.url
-                );
-                Err(section("This filter cannot be replayed", html! { p { (reason) } }))
+                let url = &endpoint.url;
+                Err(refused(&format!(
+                    "{url} takes nothing, since it is paused or disabled. Enable it on its page first."
+                )))
             }
             Err(error) => return Err(error.into()),
         },
-        Err(NotReplayed::Refused(reason)) => Err(section("This filter cannot be replayed", html! { p { (reason) } })),
+        Err(NotReplayed::Refused(reason)) => Err(refused(reason)),
         Err(NotReplayed::ManyEndpoints) => Err(endpoint_choice(cx, &endpoints)),
     };
     let back = cx.url(&format!("/deliveries?{}", cx.query.encoded(&deliveries::FILTERS)));
@@ -87,6 +86,10 @@ pub(crate) async fn confirm(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRes
         }
     };
     Ok(layout::page(cx, Some(tenant), "Replay what matches", &content))
+}
+
+fn refused(reason: &str) -> Markup {
+    section("This filter cannot be replayed", html! { p { (reason) } })
 }
 
 /// Asks to which endpoint what matches is sent again.
