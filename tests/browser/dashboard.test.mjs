@@ -223,6 +223,51 @@ for (const javaScriptEnabled of [true, false]) {
   });
 }
 
+test("a contact is suggested by a part of the name, created in the form, and pages are found by Ctrl-K", async () => {
+  const page = await open(browser, demo.url);
+  await signIn(page, demo.linkFor(demo.variables.SVC_TENANT, "owner"));
+  await demo.api("POST", "contacts", { email: "picked@example.com", first_name: "Wilhelmina", last_name: "Picked" });
+  await page.goto(`${demo.url}/dashboard/invoices/new`);
+  const field = page.getByRole("combobox", { name: "Contact" });
+  await field.pressSequentially("helmina pick");
+  const list = page.getByRole("listbox", { name: "Suggestions" });
+  await list.getByRole("option", { name: "Wilhelmina Picked picked@example.com" }).first().waitFor();
+  await assertAccessible(page, "a form with suggestions");
+  await field.press("ArrowDown");
+  await field.press("Enter");
+  assert.equal(await field.inputValue(), "Wilhelmina Picked");
+  assert.ok(await list.isHidden());
+  await page.getByLabel("Total").fill("12.50");
+  await page.getByRole("button", { name: "Create" }).click();
+  await page.getByRole("link", { name: "Wilhelmina Picked" }).first().waitFor();
+
+  await page.goto(`${demo.url}/dashboard/quotes/new`);
+  await page.getByLabel("Total").fill("7");
+  await field.pressSequentially("Nobody Yet");
+  await list.getByRole("option", { name: "New contact" }).click();
+  const dialog = page.getByRole("dialog", { name: "New contact" });
+  assert.equal(await dialog.getByLabel("Last name").inputValue(), "Yet");
+  await assertAccessible(page, "the dialog of a new contact");
+  await dialog.getByLabel("Email").fill("not an address");
+  await dialog.getByRole("button", { name: "Create" }).click();
+  await dialog.locator("[aria-invalid=true]").waitFor();
+  await dialog.getByLabel("Email").fill("nobody.yet@example.com");
+  await dialog.getByRole("button", { name: "Create" }).click();
+  await dialog.waitFor({ state: "detached" });
+  assert.deepEqual([await field.inputValue(), await page.getByLabel("Total").inputValue()], ["Nobody Yet", "7"]);
+  await page.getByRole("button", { name: "Create" }).click();
+  await page.getByRole("link", { name: "Nobody Yet" }).first().waitFor();
+
+  await page.keyboard.press("Control+K");
+  await page.keyboard.type("audit");
+  await page.getByRole("option", { name: "Audit log" }).waitFor();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/\/audit$/);
+  assertNoFaults(page, "suggestions");
+  await page.context().close();
+});
+
 test("deliveries are ticked all at once, attempts compared, and what matches replayed with its progress", async () => {
   const page = await open(browser, demo.url);
   await signIn(page, demo.linkFor(demo.variables.SVC_TENANT, "developer"));

@@ -261,6 +261,18 @@ impl<'a> FormState<'a> {
         })
     }
 
+    /// Returns a field for a text that names a record. A script asks for suggestions at `url`, and puts the chosen one into the
+    /// field `choice`.
+    pub(super) fn suggested(&self, name: &str, label: &str, hint: &str, url: &str, choice: &str) -> Markup {
+        self.field(name, label, hint, |control| {
+            html! {
+                input id=(control.id) name=(name) type="text" value=(self.values.text(name)) autocomplete="off"
+                    aria-describedby=(control.about) aria-invalid=[control.invalid] aria-required=[control.required]
+                    autofocus[control.has_focus] data-suggest=(url) data-choice=(choice);
+            }
+        })
+    }
+
     /// Returns a field for several lines of text.
     pub(super) fn lines(&self, name: &str, label: &str, hint: &str) -> Markup {
         self.field(name, label, hint, |control| {

@@ -114,7 +114,7 @@ fn frame(cx: &Context<'_>, tenant: Option<&Tenant>, title: &str, content: &Marku
                 @if cx.session.account().is_some() {
                     form.find role="search" aria-label="All records" action=(cx.url("/find")) {
                         input type="search" name="q" value=(searched(cx)) placeholder="Search" aria-label="Search all records"
-                            aria-keyshortcuts="/ Control+K" maxlength=(MAX_TEXT) data-find;
+                            aria-keyshortcuts="/ Control+K" maxlength=(MAX_TEXT) autocomplete="off" data-find data-suggest=(cx.url("/find/all"));
                     }
                 }
                 nav aria-label="Pages" {
@@ -212,6 +212,14 @@ fn navigation(cx: &Context<'_>, groups: &[Group]) -> Markup {
             }
         }
     }
+}
+
+/// Returns the paths and the names of the pages of an account that this person has.
+pub(super) fn pages(cx: &Context<'_>) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let apps = if cx.site.has_apps() { APPS } else { &[] };
+    let all = ACCOUNT.iter().chain(apps).flat_map(|(_, pages)| pages.iter());
+    let has = sees_sandbox(cx);
+    all.filter(move |(path, ..)| has || *path != SANDBOX).map(|(path, _, name)| (*path, *name))
 }
 
 /// Returns whether the person has the page of the sandbox. A person who sees a sandbox alone has no part in its account.

@@ -2,6 +2,7 @@
 
 use http::StatusCode;
 use http::header::LOCATION;
+use svc_core::accounts::keys::KeyCreate;
 use svc_core::accounts::sessions::Role;
 
 use super::browser::{Server, encode};
@@ -34,4 +35,33 @@ async fn what_is_found_alone_is_shown_and_others_are_listed_by_kind() {
     }
     let long = find(&"x".repeat(300)).await;
     assert!(long.text.contains("Nothing found"), "{}", long.text);
+}
+
+#[tokio::test]
+async fn pages_actions_webhooks_and_keys_are_found_by_who_has_them() {
+    let server = Server::start().await;
+    let hook = server.webhook("https://hooks.example.com/crm", "*").await;
+    let key = server.svc.account(server.tenant).keys().create(KeyCreate { name: Some("Nightly sync".to_owned()), ..KeyCreate::default() }).await.unwrap();
+    let found = async |role, text: &str| {
+        let browser = server.signed_in(role).await;
+        browser.get(&format!("/find/all?{}", encode(&[("q", text)]))).await.text
+    };
+    let item = |path: &str, title: &str, detail: &str| {
+        format!("<ul><li><a href=\"/dashboard{path}\">{title}</a> <span class=\"soft\">{detail}</span></li></ul>")
+    };
+    assert_eq!(found(Role::Viewer, "audit").await, item("/audit", "Audit log", ""));
+    assert_eq!(found(Role::Developer, "NEW inv").await, item("/invoices/new", "New invoice", ""));
+    assert_eq!(found(Role::Owner, "new api").await, item("/keys/new", "New API key", ""));
+    for (role, hidden) in [(Role::Viewer, "new inv"), (Role::Developer, "new api"), (Role::Viewer, "sandbox")] {
+        assert_eq!(found(role, hidden).await, "<ul></ul>", "{role} {hidden}");
+    }
+    let webhook = item(&format!("/webhooks/{}", hook.id), "https://hooks.example.com/crm", "");
+    assert_eq!(found(Role::Viewer, "example.com/CRM").await, webhook);
+    let prefix = key.key.prefix.as_str();
+    assert_eq!(found(Role::Viewer, "nightly").await, item("/keys", "Nightly sync", prefix));
+    assert_eq!(found(Role::Viewer, prefix).await, item("/keys", "Nightly sync", prefix));
+    let browser = server.signed_in(Role::Viewer).await;
+    assert_eq!(browser.get("/find?q=audit").await.headers[LOCATION], "/dashboard/audit");
+    let several = browser.get("/find?q=e").await.text;
+    assert!(several.contains("<h2>Pages and actions</h2>") && several.contains(">Events</a>"), "{several}");
 }

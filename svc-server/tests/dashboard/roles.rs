@@ -35,6 +35,8 @@ const PAGES: &[(&str, &str, &str, &str)] = &[
     ("GET", "/traffic", "viewer", ""),
     ("GET", "/payments", "viewer", ""),
     ("GET", "/find", "viewer", ""),
+    ("GET", "/find/all", "viewer", ""),
+    ("GET", "/find/contacts", "viewer", ""),
     ("GET", "/webhooks", "viewer", ""),
     ("GET", "/webhooks/new", "developer", ""),
     ("POST", "/webhooks/new", "developer", "url=https%3A%2F%2Fexample.com%2Fhook&selection=all"),

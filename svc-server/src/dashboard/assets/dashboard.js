@@ -1,5 +1,5 @@
-// What pages can do better with a script: switch the theme, copy a text, show what is new, go through lists by keys, and not
-// send a form twice. They work without it.
+// What pages can do better with a script: switch the theme, copy a text, suggest while a person types, show what is new, go through
+// lists by keys, and not send a form twice. They work without it.
 "use strict";
 (() => {
   const root = document.documentElement;
@@ -31,6 +31,131 @@
     field.focus();
     field.select();
   });
+
+  const pageOf = async (response) => new DOMParser().parseFromString(await response.text(), "text/html");
+
+  // Puts a contact into a field: its name, and the choice that says which of those with this name it is.
+  const take = (field, choice) => {
+    const control = field.form.elements[field.dataset.choice];
+    field.value = choice.slice(choice.indexOf(" ") + 1);
+    if (control.localName === "select") control.replaceChildren(new Option(field.value, choice));
+    control.value = choice;
+    field.focus();
+  };
+
+  // A new contact for a form that asks for one: its own form, in a dialog beside what was typed already.
+  const create = async (field, url) => {
+    const dialog = document.createElement("dialog");
+    dialog.className = "form";
+    dialog.setAttribute("aria-label", "New contact");
+    const show = (page) => {
+      const form = page.querySelector("main form.fields");
+      if (!form) return location.assign(url);
+      form.querySelector(".actions a")?.remove();
+      dialog.replaceChildren(...[page.querySelector("main h1"), page.querySelector("main > .banner"), form].filter(Boolean));
+      return form;
+    };
+    const form = show(await pageOf(await fetch(url)));
+    if (!form) return;
+    const [first, ...others] = field.value.trim().split(/\s+/);
+    const typed = first.includes("@") ? { email: first } : { first_name: first, last_name: others.join(" ") };
+    for (const [name, text] of Object.entries(typed)) form.elements[name].value = text;
+    dialog.addEventListener("submit", async (event) => {
+      event.preventDefault();
+      const body = new URLSearchParams(new FormData(event.target));
+      const response = await fetch(event.target.action, { method: "POST", body });
+      const page = await pageOf(response);
+      if (!response.redirected) return show(page);
+      const id = new URL(response.url).pathname.split("/").pop();
+      take(field, `${id} ${page.querySelector("main h1").textContent}`);
+      dialog.close();
+    });
+    dialog.addEventListener("close", () => dialog.remove());
+    document.body.append(dialog);
+    dialog.showModal();
+  };
+
+  // A field that suggests what the server finds for its text, in a list below it (the combobox of ARIA). The search opens what is
+  // chosen; other fields take it into their form.
+  const suggest = (field) => {
+    const list = document.createElement("ul");
+    list.id = `suggestions-${field.name}`;
+    list.className = "suggestions";
+    list.hidden = true;
+    const attributes = { role: "combobox", "aria-autocomplete": "list", "aria-expanded": "false", "aria-controls": list.id };
+    for (const [name, value] of Object.entries(attributes)) field.setAttribute(name, value);
+    list.setAttribute("role", "listbox");
+    list.setAttribute("aria-label", "Suggestions");
+    field.after(list);
+    let asked = null;
+    let marked = -1;
+
+    const close = () => {
+      asked?.abort();
+      list.hidden = true;
+      marked = -1;
+      field.setAttribute("aria-expanded", "false");
+      field.removeAttribute("aria-activedescendant");
+    };
+    const mark = (at) => {
+      marked = (at + list.children.length) % list.children.length;
+      [...list.children].forEach((option, place) => option.setAttribute("aria-selected", place === marked));
+      field.setAttribute("aria-activedescendant", list.children[marked].id);
+      list.children[marked].scrollIntoView({ block: "nearest" });
+    };
+    const choose = ({ dataset }) => {
+      close();
+      if (dataset.isNew) create(field, dataset.href);
+      else if (dataset.choice) take(field, dataset.choice);
+      else location.assign(dataset.href);
+    };
+    const ask = async () => {
+      asked?.abort();
+      const text = field.value.trim();
+      if (!text) return close();
+      const { signal } = asked = new AbortController();
+      try {
+        await new Promise((resolve) => { setTimeout(resolve, 150); });
+        if (signal.aborted) return;
+        const response = await fetch(`${field.dataset.suggest}?q=${encodeURIComponent(text)}`, { signal });
+        const found = response.ok ? [...(await pageOf(response)).querySelectorAll("li")] : [];
+        if (signal.aborted || document.activeElement !== field) return;
+        list.replaceChildren(...found.map((item, place) => {
+          const link = item.querySelector("a");
+          const option = document.createElement("li");
+          Object.assign(option, { id: `${list.id}-${place}`, role: "option", innerHTML: item.innerHTML });
+          option.firstElementChild.replaceWith(Object.assign(document.createElement("span"), { textContent: link.textContent }));
+          option.dataset.href = link.getAttribute("href");
+          if (link.dataset.choice) option.dataset.choice = link.dataset.choice;
+          if ("new" in link.dataset) option.dataset.isNew = "true";
+          // The field keeps the focus.
+          option.addEventListener("mousedown", (event) => event.preventDefault());
+          option.addEventListener("click", () => choose(option));
+          return option;
+        }));
+        const { left, bottom, width } = field.getBoundingClientRect();
+        Object.assign(list.style, { left: `${left}px`, top: `${bottom + 4}px`, minWidth: `${width}px` });
+        list.hidden = found.length === 0;
+        marked = -1;
+        field.setAttribute("aria-expanded", String(found.length > 0));
+      } catch (error) {
+        if (error.name !== "AbortError") close();
+      }
+    };
+    field.addEventListener("input", ask);
+    field.addEventListener("blur", close);
+    addEventListener("scroll", close, { passive: true });
+    field.addEventListener("keydown", (event) => {
+      if (list.hidden || event.isComposing) return;
+      if (event.key === "ArrowDown") mark(marked + 1);
+      else if (event.key === "ArrowUp") mark(marked < 0 ? -1 : marked - 1);
+      else if (event.key === "Enter" && marked >= 0) choose(list.children[marked]);
+      else if (event.key === "Escape") close();
+      else return;
+      event.preventDefault();
+    });
+  };
+  addEventListener("DOMContentLoaded", () => document.querySelectorAll("[data-suggest]").forEach(suggest));
 
   // A live list: the server sends rows as they come and change, and this puts them into the table by their ids, which sort
   // like the rows. A hidden page is not live, so that nobody is sent what nobody sees.

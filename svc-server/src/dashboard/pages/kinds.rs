@@ -58,6 +58,11 @@ impl Kind {
         format!("/{}/{id}", self.collection)
     }
 
+    /// Returns the name of the choice that belongs to a field.
+    pub(super) fn choice_of(&self, name: &str) -> Option<&'static str> {
+        self.form.iter().find(|field| field.name == name).map(|field| field.choice)
+    }
+
     /// Returns the fields of the form for this purpose.
     pub(super) fn fields(&self, form: FormPurpose) -> impl Iterator<Item = &'static Field> {
         self.form.iter().filter(move |field| field.only.is_none_or(|only| only == form))
@@ -81,8 +86,8 @@ pub(super) fn kind_of(one: &str) -> Option<&'static Kind> {
 
 /// The column of a CSV file with the name of the contact.
 pub(super) const CONTACT: &str = "contact";
-const CONTACT_HINT: &str = "The email address, the exact name or the id of a contact.";
-const OPTIONAL_CONTACT_HINT: &str = "The email address, the exact name or the id of a contact. It can be empty.";
+const CONTACT_HINT: &str = "A part of the name, the email address or the company.";
+const OPTIONAL_CONTACT_HINT: &str = "A part of the name, the email address or the company. It can be empty.";
 
 /// Which form has a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,8 +100,9 @@ pub(super) enum FormPurpose {
 pub(super) struct Field {
     /// The name in the API.
     pub(super) name: &'static str,
-    /// The name of the choice between two times, where clocks show the time that was typed twice. Empty if the field is no time.
-    pub(super) offset: &'static str,
+    /// The name of the choice that says what was typed more exactly: which of two times that clocks show alike, or which of the
+    /// contacts that have the text. Empty for other fields.
+    pub(super) choice: &'static str,
     pub(super) label: &'static str,
     pub(super) hint: &'static str,
     pub(super) control: Control,
@@ -123,17 +129,22 @@ pub(super) enum Control {
     Day,
     /// A date and a time of day in the time zone of the account.
     Time,
-    /// A contact: its id, its email address or its name.
+    /// A contact, chosen from those that have the text.
     Contact,
 }
 
 const fn field(name: &'static str, label: &'static str, control: Control, hint: &'static str) -> Field {
-    Field { name, offset: "", label, hint, control, only: None }
+    Field { name, choice: "", label, hint, control, only: None }
 }
 
 /// Returns a field for a time, with the name of the choice between two times.
-const fn time(name: &'static str, offset: &'static str, label: &'static str, hint: &'static str) -> Field {
-    Field { offset, ..field(name, label, Control::Time, hint) }
+const fn time(name: &'static str, choice: &'static str, label: &'static str, hint: &'static str) -> Field {
+    Field { choice, ..field(name, label, Control::Time, hint) }
+}
+
+/// Returns the field for the contact of a record.
+const fn contact(hint: &'static str) -> Field {
+    Field { choice: "contact_choice", ..field("contact_id", "Contact", Control::Contact, hint) }
 }
 
 impl Field {

@@ -1,7 +1,7 @@
 //! The forms that create and edit records. Typed values become the JSON that the API takes, which is parsed as there, and goes
 //! through the facade: so rules, events and errors are those of the API.
 
-mod contact;
+pub(crate) mod contact;
 mod input;
 
 use http::StatusCode;
@@ -21,6 +21,8 @@ struct Subject {
     kind: &'static Kind,
     /// The record that is edited, and what people call it. `None` for a new one.
     edited: Option<(Uuid, String)>,
+    /// The contacts that the typed text can mean.
+    contacts: Vec<Contact>,
 }
 
 impl Subject {
@@ -50,22 +52,24 @@ impl Subject {
 /// Shows the form of a new record. `?contact=ID` in the address fills its contact in.
 pub(crate) async fn new(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let kind = of_path(cx.path)?;
-    let contact = match cx.query.given("contact") {
+    let (contact, choice) = match cx.query.given("contact") {
         Some(id) => contact::shown(cx, tenant, id).await?,
-        None => String::new(),
+        None => (String::new(), String::new()),
     };
     let currency = tenant.currency.to_string();
-    let values = vec![("contact_id", contact), ("currency", currency), ("status", JobStatus::Quoted.to_string())];
+    let mut values = vec![("contact_id", contact), ("currency", currency), ("status", JobStatus::Quoted.to_string())];
+    values.extend(kind.choice_of("contact_id").map(|name| (name, choice)));
     let values = Form::from_fields(values);
     let state = FormState::new(&values);
-    Ok(page(cx, tenant, &Subject { kind, edited: None }, "", state, None))
+    Ok(page(cx, tenant, &Subject { kind, edited: None, contacts: Vec::new() }, "", state, None))
 }
 
 /// Creates a record.
 pub(crate) async fn create(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let kind = of_path(cx.path)?;
-    let body = input::read(cx, tenant, kind, None).await?;
-    save(cx, tenant, &Subject { kind, edited: None }, body).await
+    let mut body = input::read(cx, tenant, kind, None).await?;
+    let contacts = std::mem::take(&mut body.contacts);
+    save(cx, tenant, &Subject { kind, edited: None, contacts }, body).await
 }
 
 /// Shows the form of a record that is edited.
@@ -76,7 +80,8 @@ pub(crate) async fn edit(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     let values = input::shown(cx, tenant, kind, &record).await?;
     let state = FormState::new(&values);
     let version = record.get("updated_at").and_then(Value::as_str).unwrap_or_default();
-    let subject = Subject { kind, edited: Some((id, records::short(&records::name(kind, &record)))) };
+    let edited = Some((id, records::short(&records::name(kind, &record))));
+    let subject = Subject { kind, edited, contacts: Vec::new() };
     Ok(page(cx, tenant, &subject, version, state, None))
 }
 
@@ -86,11 +91,12 @@ pub(crate) async fn update(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResp
     let id = cx.id()?;
     let record = records::get(cx.svc.account(tenant.id), kind, id).await?;
     let shown = input::shown(cx, tenant, kind, &record).await?;
-    let body = input::read(cx, tenant, kind, Some(&shown)).await?;
+    let mut body = input::read(cx, tenant, kind, Some(&shown)).await?;
     if body.is_empty() {
         return Ok(saved(cx, kind, id, "saved"));
     }
-    let subject = Subject { kind, edited: Some((id, records::short(&records::name(kind, &record)))) };
+    let edited = Some((id, records::short(&records::name(kind, &record))));
+    let subject = Subject { kind, edited, contacts: std::mem::take(&mut body.contacts) };
     save(cx, tenant, &subject, body).await
 }
 
@@ -180,7 +186,7 @@ fn page(
     problem: Option<Markup>,
 ) -> PageResponse {
     let state = &state.requiring(subject.required(cx));
-    let Subject { kind, edited } = subject;
+    let Subject { kind, edited, contacts } = subject;
     let (title, back, action) = match edited {
         Some((id, name)) => (format!("Edit {name}"), kind.path(id), "Save"),
         None => (format!("New {}", kind.one), kind.list_path(), "Create"),
@@ -189,7 +195,7 @@ fn page(
         path: &subject.path(),
         top: html! {},
         version,
-        fields: html! { @for field in subject.fields() { (control(tenant, state, field)) } },
+        fields: html! { @for field in subject.fields() { (control(cx, tenant, state, field, contacts)) } },
         action,
         others: html! { a.button href=(cx.url(&back)) { "Cancel" } },
     };
@@ -203,10 +209,11 @@ fn page(
     layout::page(cx, Some(tenant), &title, &content)
 }
 
-fn control(tenant: &Tenant, state: &FormState<'_>, field: &Field) -> Markup {
+fn control(cx: &Context<'_>, tenant: &Tenant, state: &FormState<'_>, field: &Field, contacts: &[Contact]) -> Markup {
     let Field { name, label, hint, .. } = field;
     match field.control {
-        Control::Line | Control::Contact | Control::Amount => state.text(name, label, hint),
+        Control::Line | Control::Amount => state.text(name, label, hint),
+        Control::Contact => contact::control(cx, tenant, state, field, contacts),
         Control::Email => state.typed("email", name, label, hint),
         Control::Phone => state.typed("tel", name, label, hint),
         Control::Lines => state.lines(name, label, hint),
@@ -233,5 +240,5 @@ fn offset_choice(state: &FormState<'_>, field: &Field, [first, second]: &[String
     let hint = "Clocks are put back in that hour, so they show this time twice.";
     let texts = [format!("The first, at UTC{first}"), format!("The second, at UTC{second}")];
     let options = [("", "Choose one"), (first.as_str(), texts[0].as_str()), (second.as_str(), texts[1].as_str())];
-    state.choice(field.offset, &label, hint, &options)
+    state.choice(field.choice, &label, hint, &options)
 }

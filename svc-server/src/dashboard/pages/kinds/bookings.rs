@@ -6,7 +6,7 @@ use svc_core::values::RecordKind;
 
 use super::Control::{Choice, Line, Lines};
 use super::FormPurpose::{Edited, New};
-use super::{CONTACT_HINT, Control, Kind, field, time};
+use super::{CONTACT_HINT, Kind, contact, field, time};
 
 pub(crate) const BOOKINGS: Kind = Kind {
     records: RecordKind::Booking,
@@ -26,7 +26,7 @@ pub(crate) const BOOKINGS: Kind = Kind {
     ],
     file: "id service_name contact_id contact status start_time end_time notes created_at updated_at",
     form: &[
-        field("contact_id", "Contact", Control::Contact, CONTACT_HINT).only(New),
+        contact(CONTACT_HINT).only(New),
         field("service_name", "Service", Line, "What is booked.").only(New),
         field("status", "Status", Choice(statuses), "").only(Edited),
         time("start_time", "start_time_offset", "Starts", ""),

@@ -6,7 +6,7 @@ use svc_core::values::RecordKind;
 
 use super::Control::{Amount, Day, Line};
 use super::FormPurpose::{Edited, New};
-use super::{Control, Kind, OPTIONAL_CONTACT_HINT, field};
+use super::{Kind, OPTIONAL_CONTACT_HINT, contact, field};
 
 pub(crate) const INVOICES: Kind = Kind {
     records: RecordKind::Invoice,
@@ -28,7 +28,7 @@ pub(crate) const INVOICES: Kind = Kind {
     file: "id invoice_number contact_id contact status issue_date due_date currency total amount_paid \
         outstanding paid_at created_at updated_at",
     form: &[
-        field("contact_id", "Contact", Control::Contact, OPTIONAL_CONTACT_HINT),
+        contact(OPTIONAL_CONTACT_HINT),
         field("total", "Total", Amount, "Such as 149.50."),
         field("currency", "Currency", Line, "A code such as AUD."),
         field("issue_date", "Issued", Day, "Today, if it is empty.").only(New),

@@ -6,7 +6,7 @@ use svc_core::values::RecordKind;
 
 use super::Control::{Amount, Choice, Line};
 use super::FormPurpose::{Edited, New};
-use super::{Control, Kind, OPTIONAL_CONTACT_HINT, field, time};
+use super::{Kind, OPTIONAL_CONTACT_HINT, contact, field, time};
 
 pub(crate) const JOBS: Kind = Kind {
     records: RecordKind::Job,
@@ -30,7 +30,7 @@ pub(crate) const JOBS: Kind = Kind {
     form: &[
         field("title", "Title", Line, "What is to be done."),
         field("status", "Status", Choice(statuses), ""),
-        field("contact_id", "Contact", Control::Contact, OPTIONAL_CONTACT_HINT).only(New),
+        contact(OPTIONAL_CONTACT_HINT).only(New),
         field("job_type", "Type", Line, "In your own words."),
         field("priority", "Priority", Line, "In your own words."),
         field("site_address", "Address of the site", Line, "").only(New),

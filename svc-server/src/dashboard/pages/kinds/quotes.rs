@@ -6,7 +6,7 @@ use svc_core::values::RecordKind;
 
 use super::Control::{Amount, Choice, Day, Line};
 use super::FormPurpose::{Edited, New};
-use super::{CONTACT_HINT, Control, Kind, field};
+use super::{CONTACT_HINT, Kind, contact, field};
 
 pub(crate) const QUOTES: Kind = Kind {
     records: RecordKind::Quote,
@@ -27,7 +27,7 @@ pub(crate) const QUOTES: Kind = Kind {
     file: "id quote_number contact_id contact status issue_date valid_until currency total created_at \
         updated_at",
     form: &[
-        field("contact_id", "Contact", Control::Contact, CONTACT_HINT).only(New),
+        contact(CONTACT_HINT).only(New),
         field("status", "Status", Choice(statuses), "").only(Edited),
         field("total", "Total", Amount, "Such as 149.50."),
         field("currency", "Currency", Line, "A code such as AUD.").only(New),

@@ -1,82 +1,136 @@
-//! The contact of another record, as people name it.
+//! The contact of another record: a text that a person types, and the choice among the contacts that have the text.
+//!
+//! The value of a choice is `ID TEXT`. It counts only beside its own text, so that one that was made before another text was typed
+//! does not.
 
-use svc_core::find::{self, MAX_HITS};
+use svc_core::find::SearchParams;
+use svc_core::operation::Listing;
+use svc_core::pages::Limit;
+use svc_core::platform::operations::Records;
 use svc_core::prelude::*;
-use svc_core::values::RecordKind;
+use svc_core::resources::BusinessRecord as _;
 
+use crate::dashboard::pages::find::Found;
+use crate::dashboard::pages::kinds::Field;
 use crate::dashboard::prelude::*;
 
-/// Finds the contact with this id, email address or name, or says why there is no such one.
+/// The most contacts that are suggested.
+const SUGGESTED: u32 = 8;
+
+/// Returns the contacts that have a text: those that it names as a whole, then those that changed last.
+async fn with_text(svc: &Svc, tenant: TenantId, text: &str) -> Result<Vec<Contact>, Error> {
+    let Ok(search) = Text::parse(text) else { return Ok(Vec::new()) };
+    let page = ListParams { limit: Limit::new(SUGGESTED), ..ListParams::default() };
+    let search = SearchParams { search: Some(search) };
+    let listing = Listing { page, filter: Listing { page: search, filter: ContactFilter::default() } };
+    Ok(svc.call(&Records::<Contact>::SEARCH, tenant, listing).await?.data)
+}
+
+/// Returns the contact that was chosen for a text.
+fn chosen(choice: &str, text: &str) -> Option<ContactId> {
+    let (id, of) = choice.split_once(' ')?;
+    id.parse().ok().filter(|_| of.trim() == text)
+}
+
+/// Returns the contact that is meant by a text and the choice beside it, or those that can be.
 ///
 /// # Errors
 ///
 /// [`Error::Store`].
-pub(super) async fn named(account: Account<'_>, text: &str) -> Result<Result<ContactId, String>, Error> {
-    if let Ok(id) = text.parse::<ContactId>() {
-        return Ok(match account.contacts().get(id).await {
-            Ok(contact) => Ok(contact.id),
-            Err(Error::NotFound) => Err("This account has no contact with this id.".to_owned()),
-            Err(other) => return Err(other),
-        });
+pub(super) async fn named(
+    cx: &Context<'_>,
+    tenant: &Tenant,
+    text: &str,
+    choice: &str,
+) -> Result<Result<ContactId, Vec<Contact>>, Error> {
+    if let Some(id) = chosen(choice, text).or_else(|| text.parse().ok()) {
+        return match cx.svc.account(tenant.id).contacts().get(id).await {
+            Ok(contact) => Ok(Ok(contact.id)),
+            Err(Error::NotFound) => Ok(Err(Vec::new())),
+            Err(other) => Err(other),
+        };
     }
-    if let Ok(email) = Email::parse(text) {
-        let filter = ContactFilter { email: Some(email), ..ContactFilter::default() };
-        let found = account.contacts().list(filter, ListParams::default()).await?.data;
-        return Ok(only(&found, "email address"));
-    }
-    with_name(account, text).await
-}
-
-/// Finds the contact with this name, which the search of all records knows from three characters on.
-async fn with_name(account: Account<'_>, text: &str) -> Result<Result<ContactId, String>, Error> {
-    let Ok(input) = find::parse(text) else { return Ok(only(&[], "name")) };
-    let found = account.find(input).await?;
-    let (wanted, mut named) = (text.to_lowercase(), Vec::new());
-    for hit in found.data.iter().filter(|hit| hit.kind == RecordKind::Contact) {
-        match account.contacts().get(hit.id.into()).await {
-            Ok(contact) if names(&contact).any(|name| name.to_lowercase() == wanted) => named.push(contact),
-            Ok(_) | Err(Error::NotFound) => {}
-            Err(other) => return Err(other),
-        }
-    }
-    let may_lack_some = !found.is_complete || found.data.len() >= MAX_HITS;
-    if may_lack_some && named.len() < 2 {
-        let reason =
-            "Type the email address or the id of the contact: too many records have this text to tell by the name.";
-        return Ok(Err(reason.to_owned()));
-    }
-    Ok(only(&named, "name"))
-}
-
-/// Returns the names of a contact: its own and that of its company.
-fn names(contact: &Contact) -> impl Iterator<Item = String> {
-    let own: Vec<&str> = [&contact.first_name, &contact.last_name].into_iter().flatten().map(Text::as_str).collect();
-    let company = contact.company_name.as_ref().map(ToString::to_string);
-    [Some(own.join(" ")), company].into_iter().flatten().filter(|name| !name.is_empty())
-}
-
-/// Returns the only contact, or says what to type in place of `what`.
-fn only(found: &[Contact], what: &str) -> Result<ContactId, String> {
-    match found {
-        [] => Err(format!("This account has no contact with this {what}.")),
-        [only] => Ok(only.id),
-        several => {
-            let ids: Vec<String> = several.iter().take(3).map(|contact| contact.id.to_string()).collect();
-            Err(format!("Several contacts have this {what}. Type the id of the one that you mean: {}.", ids.join(", ")))
-        }
+    let found = with_text(&cx.svc, tenant.id, text).await?;
+    let text = text.to_lowercase();
+    let is_text = |name: &str| name.to_lowercase() == text;
+    let by_company = |contact: &Contact| contact.company_name.as_ref().is_some_and(|name| is_text(name.as_str()));
+    // Those that the text names as a whole are the first of all that have it, but for companies.
+    let by_name = |contact: &Contact| {
+        is_text(&contact.display_name()) || contact.email.as_ref().is_some_and(|email| is_text(email.as_str()))
+    };
+    let is_all = found.len() < SUGGESTED as usize;
+    let meant: Vec<ContactId> =
+        found.iter().filter(|contact| by_name(contact) || by_company(contact)).map(|contact| contact.id).collect();
+    match meant.as_slice() {
+        [only] if is_all || found.first().is_some_and(by_name) => Ok(Ok(*only)),
+        _ => Ok(Err(found)),
     }
 }
 
-/// Returns what a form shows for a contact: the email address where it names one contact alone, and the id otherwise.
+/// Returns the fields of a form that show a contact: the text and the choice. Those of a contact that is not there have its id.
 ///
 /// # Errors
 ///
 /// [`Error::Store`].
-pub(super) async fn shown(cx: &Context<'_>, tenant: &Tenant, id: &str) -> Result<String, Error> {
-    let Ok(parsed) = id.parse::<ContactId>() else { return Ok(id.to_owned()) };
+pub(super) async fn shown(cx: &Context<'_>, tenant: &Tenant, id: &str) -> Result<(String, String), Error> {
+    let Ok(parsed) = id.parse::<ContactId>() else { return Ok((id.to_owned(), String::new())) };
     match cx.svc.account(tenant.id).contacts().get(parsed).await {
-        Ok(Contact { email: Some(email), .. }) if tenant.unique_contact_email => Ok(email.to_string()),
-        Ok(_) | Err(Error::NotFound) => Ok(id.to_owned()),
+        Ok(contact) => Ok((contact.display_name(), choice_of(&contact))),
+        Err(Error::NotFound) => Ok((id.to_owned(), String::new())),
         Err(other) => Err(other),
     }
+}
+
+fn choice_of(contact: &Contact) -> String {
+    format!("{} {}", contact.id, contact.display_name())
+}
+
+/// Returns the field of a form, with the choice among the contacts that the text can mean. A script suggests them while the person
+/// types.
+pub(super) fn control(
+    cx: &Context<'_>,
+    tenant: &Tenant,
+    state: &FormState<'_>,
+    field: &Field,
+    meant: &[Contact],
+) -> Markup {
+    let Field { name, choice, label, hint, .. } = field;
+    let text = state.values.text(name);
+    // A choice belongs to its text.
+    let options: Vec<_> = meant
+        .iter()
+        .map(|contact| (format!("{} {text}", contact.id), described(tenant, contact).join(" · ")))
+        .collect();
+    let several = (options.len() > 1).then_some(("", "Choose one"));
+    let options = options.iter().map(|(value, label)| (value.as_str(), label.as_str()));
+    html! {
+        (state.suggested(name, label, hint, &cx.url("/find/contacts"), choice))
+        @if meant.is_empty() {
+            input type="hidden" name=(choice) value=(state.values.text(choice));
+        } @else {
+            (state.choice(choice, "Contacts with this text", "", &several.into_iter().chain(options).collect::<Vec<_>>()))
+        }
+    }
+}
+
+/// Returns what people call a contact, and what tells it from others with this name.
+fn described(tenant: &Tenant, contact: &Contact) -> Vec<String> {
+    let mut texts = vec![contact.display_name()];
+    texts.extend(contact.details(&tenant.time_zone));
+    texts
+}
+
+/// Lists the contacts that have a text, for a field that suggests them, and offers to create one.
+pub(crate) async fn suggestions(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+    let found = with_text(&cx.svc, tenant.id, cx.query.text("q")).await?;
+    let hits = found.iter().map(|contact| Found {
+        path: format!("/contacts/{}", contact.id),
+        title: contact.display_name(),
+        detail: contact.details(&tenant.time_zone).join(" · "),
+        choice: choice_of(contact),
+    });
+    let new = html! {
+        @if cx.may(Role::Developer) { li { a href=(cx.url("/contacts/new")) data-new { "New contact" } } }
+    };
+    Ok(PageResponse::page(html! { ul { @for hit in hits { (hit.item(cx)) } (new) } }))
 }

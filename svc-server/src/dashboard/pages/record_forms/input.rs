@@ -12,6 +12,8 @@ pub(super) struct Body {
     members: Vec<String>,
     /// The values that could not be read. The API names the rest.
     pub(super) errors: Errors,
+    /// The contacts that the typed text can mean, if it can mean several.
+    pub(super) contacts: Vec<Contact>,
 }
 
 impl Body {
@@ -33,7 +35,7 @@ impl Body {
 ///
 /// [`Error::Store`].
 pub(super) async fn read(cx: &Context<'_>, tenant: &Tenant, kind: &Kind, shown: Option<&Form>) -> Result<Body, Error> {
-    let mut body = Body { members: Vec::new(), errors: Errors::default() };
+    let mut body = Body { members: Vec::new(), errors: Errors::default(), contacts: Vec::new() };
     let form = if shown.is_some() { FormPurpose::Edited } else { FormPurpose::New };
     for field in kind.fields(form) {
         let text = typed(&cx.form, field);
@@ -41,7 +43,7 @@ pub(super) async fn read(cx: &Context<'_>, tenant: &Tenant, kind: &Kind, shown: 
             continue;
         }
         let value = if !text.is_empty() {
-            json(cx, tenant, field, &text).await?
+            json(cx, tenant, field, &text, &mut body.contacts).await?
         } else if shown.is_some() {
             Ok("null".to_owned())
         } else {
@@ -62,25 +64,42 @@ fn typed(form: &Form, field: &Field) -> String {
     }
 }
 
-/// Returns whether a field shows what it showed before, with the choice between two times.
+/// Returns whether a field shows what it showed before, with its choice.
 fn is_unchanged(shown: &Form, sent: &Form, field: &Field, zone: &TimeZone) -> bool {
-    let is_twice = matches!(field.control, Control::Time) && zone.offsets_of(&typed(sent, field)).is_some();
-    typed(shown, field) == typed(sent, field) && (!is_twice || shown.text(field.offset) == sent.text(field.offset))
+    let is_choice = match field.control {
+        Control::Time => zone.offsets_of(&typed(sent, field)).is_some(),
+        Control::Contact => sent.given(field.choice).is_some(),
+        _ => false,
+    };
+    typed(shown, field) == typed(sent, field) && (!is_choice || shown.text(field.choice) == sent.text(field.choice))
 }
 
-/// Returns a value that was typed as JSON, or what is wrong with it.
-async fn json(cx: &Context<'_>, tenant: &Tenant, field: &Field, text: &str) -> Result<Result<String, String>, Error> {
+/// Returns a value that was typed as JSON, or what is wrong with it. `contacts` gets those that it can mean.
+async fn json(
+    cx: &Context<'_>,
+    tenant: &Tenant,
+    field: &Field,
+    text: &str,
+    contacts: &mut Vec<Contact>,
+) -> Result<Result<String, String>, Error> {
     let string = |text: &str| Value::from(text).to_string();
     Ok(match field.control {
         Control::Line | Control::Lines | Control::Email | Control::Phone | Control::Choice(_) | Control::Day => {
             Ok(string(text))
         }
         Control::Amount => amount(text),
-        Control::Time => match tenant.time_zone.time_of(text, cx.form.text(field.offset)) {
+        Control::Time => match tenant.time_zone.time_of(text, cx.form.text(field.choice)) {
             Ok(at) => Ok(string(&at.to_string())),
             Err(issue) => Err(format!("The time {issue}.")),
         },
-        Control::Contact => contact::named(cx.svc.account(tenant.id), text).await?.map(|id| string(&id.to_string())),
+        Control::Contact => match contact::named(cx, tenant, text, cx.form.text(field.choice)).await? {
+            Ok(id) => Ok(string(&id.to_string())),
+            Err(meant) if meant.is_empty() => Err("No contact has this text.".to_owned()),
+            Err(meant) => {
+                *contacts = meant;
+                Err("Choose the contact that you mean below.".to_owned())
+            }
+        },
     })
 }
 
@@ -119,12 +138,16 @@ pub(super) async fn shown(
     for field in kind.fields(FormPurpose::Edited) {
         let text = match (record.get(field.name), field.control) {
             (None | Some(Value::Null), _) => String::new(),
-            (Some(Value::String(id)), Control::Contact) => contact::shown(cx, tenant, id).await?,
+            (Some(Value::String(id)), Control::Contact) => {
+                let (text, choice) = contact::shown(cx, tenant, id).await?;
+                values.push((field.choice, choice));
+                text
+            }
             (Some(Value::String(at)), Control::Time) => match Timestamp::parse(at) {
                 Ok(at) => {
                     let local = tenant.time_zone.date_and_time_at(at);
                     // A time that clocks show twice has its offset behind its seconds.
-                    values.push((field.offset, local.get(SECONDS + 1..).unwrap_or_default().to_owned()));
+                    values.push((field.choice, local.get(SECONDS + 1..).unwrap_or_default().to_owned()));
                     local[..MINUTES].replace(' ', "T")
                 }
                 Err(_) => at.clone(),
