@@ -1,9 +1,7 @@
-import { Collection } from "./collection.js";
-import type { Creatable, Deletable, Readable, Syncable, Updatable } from "./collection.js";
+import { Collection, type Creatable, type Deletable, type Readable, type Syncable, type Updatable } from "./collection.js";
 import type { components, paths } from "./generated/schema.js";
 import { isObject } from "./json.js";
-import { json, Transport } from "./transport.js";
-import type { CallOptions, CallParts, ClientOptions, Method, RawResponse } from "./transport.js";
+import { json, Transport, type CallOptions, type CallParts, type ClientOptions, type Method, type RawResponse } from "./transport.js";
 
 /** The types of the API: `Schemas["Contact"]`. In them, amounts of money are decimal strings. */
 export type Schemas = components["schemas"];
@@ -11,7 +9,11 @@ export type Schemas = components["schemas"];
 /** The filters of a list, such as `Filter<"/contacts">`. */
 export type Filter<P extends keyof paths> = paths[P] extends { get: { parameters: { query?: infer Q } } } ? NonNullable<Q> : never;
 
-type Readables<N extends "contacts" | "invoices" | "bookings" | "quotes" | "jobs" | "webhooks", R> = Readable<R, Filter<`/${N}`>>;
+type Kept<N extends "Contact" | "Invoice" | "Booking" | "Quote" | "Job", R = Schemas[N]> = Readable<Schemas[N], Filter<`/${Lowercase<N>}s`>> & Syncable<R>;
+type Written<N extends "Contact" | "Booking" | "Quote" | "Job" | "Webhook", R, C = R> = Creatable<C, Schemas[`${N}Create`]> & Updatable<R, Schemas[`${N}Update`]>;
+type Work<N extends "Booking" | "Quote" | "Job"> = Kept<N> & Written<N, Schemas[N]>;
+type Contact = Schemas["Contact"];
+type Subscription = Schemas["WebhookSubscription"];
 
 /**
  * A client of the API for one API key or one access of an app, and so for one account.
@@ -21,37 +23,25 @@ type Readables<N extends "contacts" | "invoices" | "bookings" | "quotes" | "jobs
  */
 export class Client {
   /** The contacts: people and companies that the business deals with. */
-  readonly contacts: Readables<"contacts", Schemas["Contact"]> & Creatable<Schemas["Contact"], Schemas["ContactCreate"]> &
-    Updatable<Schemas["Contact"], Schemas["ContactUpdate"]> & Deletable & Syncable<Schemas["Contact"] & { deleted_at?: string }>;
+  readonly contacts!: Kept<"Contact", Contact & { deleted_at?: string }> & Written<"Contact", Contact> & Deletable;
   /** The invoices, which the API can only read. */
-  readonly invoices: Readables<"invoices", Schemas["Invoice"]> & Syncable<Schemas["Invoice"]>;
+  readonly invoices!: Kept<"Invoice">;
   /** The bookings: appointments with a contact. */
-  readonly bookings: Readables<"bookings", Schemas["Booking"]> & Creatable<Schemas["Booking"], Schemas["BookingCreate"]> &
-    Updatable<Schemas["Booking"], Schemas["BookingUpdate"]> & Syncable<Schemas["Booking"]>;
+  readonly bookings!: Work<"Booking">;
   /** The quotes: offers of work at a price. */
-  readonly quotes: Readables<"quotes", Schemas["Quote"]> & Creatable<Schemas["Quote"], Schemas["QuoteCreate"]> &
-    Updatable<Schemas["Quote"], Schemas["QuoteUpdate"]> & Syncable<Schemas["Quote"]>;
+  readonly quotes!: Work<"Quote">;
   /** The jobs: work at a site, from the first quote to the invoice. */
-  readonly jobs: Readables<"jobs", Schemas["Job"]> & Creatable<Schemas["Job"], Schemas["JobCreate"]> &
-    Updatable<Schemas["Job"], Schemas["JobUpdate"]> & Syncable<Schemas["Job"]>;
+  readonly jobs!: Work<"Job">;
   /** The webhook subscriptions. They cannot be synced, as responses do not have their `updated_at`. */
-  readonly webhooks: Readables<"webhooks", Schemas["WebhookSubscription"]> &
-    Creatable<Schemas["WebhookSubscriptionWithSecret"], Schemas["WebhookCreate"]> &
-    Updatable<Schemas["WebhookSubscription"], Schemas["WebhookUpdate"]> & Deletable;
+  readonly webhooks!: Readable<Subscription, Filter<"/webhooks">> & Written<"Webhook", Subscription, Schemas["WebhookSubscriptionWithSecret"]> & Deletable;
   /** @internal */
   readonly transport: Transport;
 
   /** Makes a client. It does not connect before its first call. Throws {@link InvalidArgumentError}. */
   constructor(options: ClientOptions) {
-    const transport = new Transport(options);
-    const of = <T>(name: string) => new Collection(transport, name) as unknown as T;
-    this.transport = transport;
-    this.contacts = of("contacts");
-    this.invoices = of("invoices");
-    this.bookings = of("bookings");
-    this.quotes = of("quotes");
-    this.jobs = of("jobs");
-    this.webhooks = of("webhooks");
+    this.transport = new Transport(options);
+    const names = ["contacts", "invoices", "bookings", "quotes", "jobs", "webhooks"] as const;
+    for (const name of names) Object.assign(this, { [name]: new Collection(this.transport, name) });
   }
 
   /** Checks the key and the connection, and returns the account of the key and the time of the service. */

@@ -1,7 +1,9 @@
 import { InvalidArgumentError } from "./errors.js";
 import { isObject } from "./json.js";
-import { json, unexpected } from "./transport.js";
-import type { CallOptions, CallParts, CreateOptions, Query, RawResponse, Transport } from "./transport.js";
+import { json, unexpected, type CallOptions, type CallParts, type CreateOptions, type Query, type RawResponse, type Transport } from "./transport.js";
+
+/** A time before everything that the service has. */
+export const BEGINNING = "1970-01-01T00:00:00.000000Z";
 
 /** A record with its version, from the header `ETag`. The version is not a part of the record as JSON. */
 export type Versioned<R> = R & { readonly etag: string };
@@ -74,14 +76,13 @@ export interface Syncable<R> {
 
 /** A list of records. Nothing is read before it is asked for. */
 export class List<R> implements AsyncIterable<R> {
-  #transport: Transport;
-  #path: string;
   #query: Query;
-  #options: CallOptions;
+  #read: (query: Query) => Promise<RawResponse>;
 
   /** @internal */
-  constructor(transport: Transport, path: string, query: Query, options: CallOptions = {}) {
-    [this.#transport, this.#path, this.#query, this.#options] = [transport, path, query, options];
+  constructor(transport: Transport, path: string, query: Query, options?: CallOptions) {
+    this.#query = query;
+    this.#read = async (query) => transport.call("GET", path, { query: checked(query), options });
   }
 
   /** Reads one page: the first, or that of the `cursor` in the filter. It has 50 records unless the filter has a `limit`. */
@@ -108,36 +109,30 @@ export class List<R> implements AsyncIterable<R> {
   async *[Symbol.asyncIterator](): AsyncGenerator<R, void, undefined> {
     for await (const page of this.pages()) yield* page.data;
   }
+}
 
-  async #read(query: Query): Promise<RawResponse> {
-    const { limit } = query;
-    if (limit !== undefined && !(Number.isInteger(limit) && Number(limit) >= 1 && Number(limit) <= 200)) {
-      throw new InvalidArgumentError(`the limit must be from 1 to 200, not ${limit}`);
-    }
-    return this.#transport.call("GET", this.#path, { query, options: this.#options });
-  }
+/** Returns the query of a list, unless its limit is none. */
+function checked(query: Query): Query {
+  const { limit = 1 } = query;
+  if (Number.isInteger(limit) && Number(limit) >= 1 && Number(limit) <= 200) return query;
+  throw new InvalidArgumentError(`the limit must be from 1 to 200, not ${limit}`);
 }
 
 /** The operations of all collections. What an API does not have is left out by the types of the client. */
 export class Collection implements Readable<object, Query>, Creatable<object, object>, Updatable<object, object>, Deletable {
-  #transport: Transport;
-  #name: string;
-
-  constructor(transport: Transport, name: string) {
-    [this.#transport, this.#name] = [transport, name];
-  }
+  constructor(private readonly transport: Transport, private readonly name: string) {}
 
   async get(id: string, options?: CallOptions): Promise<Versioned<object>> {
-    return versioned(await this.#transport.call("GET", this.#one(id), { options }));
+    return versioned(await this.transport.call("GET", this.#one(id), { options }));
   }
 
   async getIfChanged({ id, etag }: KnownVersion, options?: CallOptions): Promise<Versioned<object> | null> {
-    const response = await this.#transport.call("GET", this.#one(id), { options, headers: { "if-none-match": etag } });
+    const response = await this.transport.call("GET", this.#one(id), { options, headers: { "if-none-match": etag } });
     return response.status === 304 ? null : versioned(response);
   }
 
   async create(input: object, options?: CreateOptions): Promise<Versioned<object>> {
-    return versioned(await this.#transport.call("POST", this.#name, { input, options }));
+    return versioned(await this.transport.call("POST", this.name, { input, options }));
   }
 
   async update(target: string | KnownVersion, input: object, options?: CallOptions): Promise<Versioned<object>> {
@@ -149,27 +144,26 @@ export class Collection implements Readable<object, Query>, Creatable<object, ob
   }
 
   list<R = object>(filter: Query = {}, options?: CallOptions): List<R> {
-    return new List(this.#transport, this.#name, filter, options);
+    return new List(this.transport, this.name, filter, options);
   }
 
   async *sync(position: SyncPosition | null, options?: CallOptions): AsyncGenerator<SyncPage<object>, void, undefined> {
-    const since = { updated_since: position?.updated_at ?? "1970-01-01T00:00:00.000000Z" };
-    const deletions = this.#name === "contacts" ? { include_deleted: true } : {};
-    for await (const { data } of this.list<SyncPosition>({ ...since, ...deletions }, options).pages()) {
+    const filter = { updated_since: position?.updated_at ?? BEGINNING, ...(this.name === "contacts" && { include_deleted: true }) };
+    for await (const { data } of this.list<SyncPosition>(filter, options).pages()) {
       const last = data.at(-1);
       if (last) yield { records: data, position: { updated_at: last.updated_at } };
     }
   }
 
   async #change(method: "PATCH" | "DELETE", target: string | KnownVersion, rest: CallParts): Promise<RawResponse> {
-    if (typeof target === "string") return this.#transport.call(method, this.#one(target), rest);
+    if (typeof target === "string") return this.transport.call(method, this.#one(target), rest);
     const { id, etag } = target;
     if (!etag) throw new InvalidArgumentError("the record has no etag, as it is from a list; pass its id, or read it with get");
-    return this.#transport.call(method, this.#one(id), { ...rest, headers: { "if-match": etag } });
+    return this.transport.call(method, this.#one(id), { ...rest, headers: { "if-match": etag } });
   }
 
   #one(id: string): string {
-    return `${this.#name}/${uuid(id)}`;
+    return `${this.name}/${uuid(id)}`;
   }
 }
 

@@ -5,8 +5,7 @@
  * @module
  */
 import type { Client, Schemas } from "./client.js";
-import { Collection, data, List, uuid } from "./collection.js";
-import type { Readable, SyncPage, SyncPosition } from "./collection.js";
+import { BEGINNING, Collection, data, List, uuid, type Readable, type SyncPage, type SyncPosition } from "./collection.js";
 import { InvalidArgumentError } from "./errors.js";
 import type { components, paths } from "./generated/extensions.js";
 import type { CallOptions, CreateOptions, Query } from "./transport.js";
@@ -34,7 +33,7 @@ export class Extensions {
    */
   async *sync(position: SyncPosition | null, options?: CallOptions): AsyncGenerator<SyncPage<ExtensionSchemas["Event"]>, void, undefined> {
     // The time of an event is unique in its account.
-    const since = position ? nextMicrosecond(position.updated_at) : "1970-01-01T00:00:00.000000Z";
+    const since = position ? nextMicrosecond(position.updated_at) : BEGINNING;
     for await (const { data } of this.events.list({ since, order: "oldest_first" }, options).pages()) {
       const last = data.at(-1);
       if (last) yield { records: data, position: { updated_at: last.created_at } };

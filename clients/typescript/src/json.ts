@@ -24,6 +24,20 @@ function member(name: string, value: unknown): string {
   throw new InvalidArgumentError(`${name} must be a decimal string such as "99.95", not ${JSON.stringify(value)}`);
 }
 
+/** Returns what a function returns, or undefined if it throws. */
+export function orUndefined<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
+}
+
+/** Returns the bytes of a text in UTF-8. */
+export function bytes(text: string): Uint8Array<ArrayBuffer> {
+  return new TextEncoder().encode(text) as Uint8Array<ArrayBuffer>;
+}
+
 /** Returns whether a value is an object, and no array. */
 export function isObject(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,6 +1,5 @@
-import { ApiError, InvalidArgumentError, SvcError, TokensNotStoredError, TransportError, UnexpectedResponseError } from "./errors.js";
-import type { FieldError } from "./errors.js";
-import { isObject, parse, stringify } from "./json.js";
+import { ApiError, InvalidArgumentError, SvcError, TokensNotStoredError, TransportError, UnexpectedResponseError, type FieldError } from "./errors.js";
+import { bytes, isObject, orUndefined, parse, stringify } from "./json.js";
 
 /** The most characters or bytes that are read of a response. A page of 200 records, each as large as it can be, has fewer. */
 const MAX_BODY = 32 << 20;
@@ -106,12 +105,7 @@ export interface CallParts {
 }
 
 /** A request before it is signed. */
-interface RawRequest {
-  method: Method;
-  url: URL;
-  headers: Record<string, string>;
-  body?: string;
-}
+type RawRequest = { method: Method; url: URL; headers: Record<string, string>; body?: string };
 
 /** A response with a status of success, or 304. */
 export interface RawResponse {
@@ -167,42 +161,38 @@ export class Transport {
 
   /** Sends a request until it succeeds, or fails for good. An app whose access token is refused gets another one. */
   async #send(request: RawRequest, options: CallOptions = {}): Promise<RawResponse> {
-    if (!this.#tokens) return this.#sendAs(request, options, this.#options.key);
+    const { app, key } = this.#options;
+    if (!app || !this.#tokens) return this.#sendAs(request, options, key);
     await this.#refresh?.catch(() => undefined);
-    const token = this.#tokens.access_token;
+    const old = this.#tokens;
     try {
-      return await this.#sendAs(request, options, token);
+      return await this.#sendAs(request, options, old.access_token);
     } catch (error) {
       if (!(error instanceof SvcError) || error.status !== 401) throw error;
     }
-    if (this.#tokens.access_token === token) await orAborted((this.#refresh ??= this.#getTokens()), options.signal);
+    if (this.#tokens.access_token === old.access_token) {
+      this.#refresh ??= this.#getTokens(app, this.#tokens.refresh_token).finally(() => (this.#refresh = undefined));
+      await orAborted(this.#refresh, options.signal);
+    }
     return this.#sendAs(request, options, this.#tokens.access_token);
   }
 
-  async #getTokens(): Promise<void> {
+  async #getTokens(app: AppCredentials, old: string): Promise<void> {
+    const secret = app.clientSecret ? { client_secret: app.clientSecret } : {};
+    const body = new URLSearchParams({ grant_type: "refresh_token", refresh_token: old, client_id: app.clientId, ...secret }).toString();
+    const [url, headers] = [new URL(`${this.base}/oauth/token`), { "content-type": "application/x-www-form-urlencoded" }];
+    const response = await this.#sendAs({ method: "POST", url, headers, body }, {}, undefined);
+    const { access_token, refresh_token = old } = json<Partial<Tokens>>(response, isObject);
+    if (typeof access_token !== "string") throw unexpected(response, "it has no access_token");
+    // What no header can carry is not stored.
+    checkHeaders({ authorization: access_token });
+    const tokens = { access_token, refresh_token };
     try {
-      const { app } = this.#options;
-      const old = this.#tokens;
-      if (!app || !old) return;
-      const body = new URLSearchParams({ grant_type: "refresh_token", refresh_token: old.refresh_token, client_id: app.clientId });
-      if (app.clientSecret) body.set("client_secret", app.clientSecret);
-      const headers = { "content-type": "application/x-www-form-urlencoded" };
-      const url = new URL(`${this.base}/oauth/token`);
-      const response = await this.#sendAs({ method: "POST", url, headers, body: body.toString() }, {}, undefined);
-      const { access_token, refresh_token = old.refresh_token } = json<Partial<Tokens>>(response, isObject);
-      if (typeof access_token !== "string") throw unexpected(response, "it has no access_token");
-      // What no header can carry is not stored.
-      checkHeaders({ authorization: access_token });
-      const tokens = { access_token, refresh_token };
-      try {
-        await app.store(tokens);
-      } catch (cause) {
-        throw new TokensNotStoredError(`the new tokens of the app could not be stored: ${String(cause)}`, { cause });
-      }
-      this.#tokens = tokens;
-    } finally {
-      this.#refresh = undefined;
+      await app.store(tokens);
+    } catch (cause) {
+      throw new TokensNotStoredError(`the new tokens of the app could not be stored: ${String(cause)}`, { cause });
     }
+    this.#tokens = tokens;
   }
 
   async #sendAs(request: RawRequest, { signal, totalMs }: CallOptions, credential: string | undefined): Promise<RawResponse> {
@@ -211,8 +201,9 @@ export class Transport {
     const total = totalMs ?? retry.totalMs ?? 90_000;
     const begun = performance.now();
     let [waited, mayBeDone, corrected] = [0, false, false];
+    const spent = () => Math.max(performance.now() - begun, waited);
     for (let attempt = 1; ; attempt++) {
-      const left = total - Math.max(performance.now() - begun, waited);
+      const left = total - spent();
       try {
         return await this.#attempt(request, credential, Math.min(timeoutMs, left), signal);
       } catch (error) {
@@ -228,9 +219,8 @@ export class Transport {
         }
         const longest = Math.min(firstWaitMs * 2 ** (attempt - 1), longestWaitMs);
         const wait = (error.retryAfterMs ?? 0) + longest * (env.random ?? Math.random)();
-        const spent = Math.max(performance.now() - begun, waited);
         const wasCut = error instanceof TransportError && error.reason === "timed_out" && left < timeoutMs;
-        if (attempt >= attempts || !error.isTransient || wasCut || spent + wait > total) throw error;
+        if (attempt >= attempts || !error.isTransient || wasCut || spent() + wait > total) throw error;
         await (env.sleep ?? sleep)(wait, signal);
         waited += wait;
       }
@@ -247,12 +237,8 @@ export class Transport {
     if (userAgent) headers["user-agent"] = userAgent;
     checkHeaders(headers);
     const controller = new AbortController();
-    let timedOut = false;
-    const timer = setTimeout(() => {
-      timedOut = true;
-      controller.abort();
-    }, timeoutMs);
     const cancel = () => controller.abort();
+    const timer = setTimeout(cancel, timeoutMs);
     signal?.addEventListener("abort", cancel);
     try {
       // The service redirects nothing, and the key is for this host alone.
@@ -263,6 +249,8 @@ export class Transport {
     } catch (cause) {
       signal?.throwIfAborted();
       if (cause instanceof SvcError) throw cause;
+      // Not by the caller, and so by the timer.
+      const timedOut = controller.signal.aborted;
       throw new TransportError(timedOut ? "timed_out" : isNotConnected(cause) ? "not_connected" : "connection_lost", { cause });
     } finally {
       clearTimeout(timer);
@@ -299,28 +287,18 @@ export class Transport {
   }
 
   #failure(response: RawResponse): SvcError {
-    const problem = tryParse(response.text);
-    const fields = { status: response.status, ...this.#common(response) };
-    if (isObject(problem) && typeof problem["error"] === "string") {
-      const { error, code, error_description, field, errors, existing_id, retry_after_ms } = problem;
-      const rest = {
-        ...(typeof field === "string" && { field }),
-        ...(typeof existing_id === "string" && { existingId: existing_id }),
-        ...(typeof retry_after_ms === "number" && { retryAfterMs: retry_after_ms }),
-        errors: Array.isArray(errors) ? (errors as FieldError[]) : [],
-      };
-      if (typeof code === "string") return new ApiError(error, { ...fields, ...rest, code });
-      // The endpoint for tokens has another form (RFC 6749 §5.2).
-      if (typeof error_description === "string") return new ApiError(error_description, { ...fields, ...rest, code: error });
-    }
-    return unexpected(response, "it is no error of the API", fields);
-  }
-
-  #common({ headers }: RawResponse): Pick<Partial<ApiError>, "date" | "retryAfterMs" | "requestId"> {
-    const [requestId, after] = [headers.get("x-request-id"), headers.get("retry-after")?.trim()];
+    const { status, headers, text } = response;
+    const problem = orUndefined(() => parse(text));
+    const { error, code, error_description, field, errors, existing_id, retry_after_ms } = isObject(problem) ? problem : {};
+    const after = headers.get("retry-after")?.trim();
     const ms = !after ? NaN : /^\d+$/.test(after) ? Number(after) * 1000 : Math.max(0, Date.parse(after) - this.#now());
-    const date = headers.get("date");
-    return { ...(date && { date }), ...(requestId && { requestId }), ...(!Number.isNaN(ms) && { retryAfterMs: ms }) };
+    const retryAfterMs = typeof retry_after_ms === "number" ? retry_after_ms : ms;
+    const fields = { status, ...known({ date: headers.get("date"), requestId: headers.get("x-request-id"), retryAfterMs }) };
+    // The endpoint for tokens has another form (RFC 6749 §5.2).
+    const [message, name] = typeof code === "string" ? [error, code] : [error_description, error];
+    if (typeof message !== "string" || typeof name !== "string") return unexpected(response, "it is no error of the API", fields);
+    const failed = Array.isArray(errors) ? (errors as FieldError[]) : [];
+    return new ApiError(message, { ...fields, ...known({ field, existingId: existing_id }), code: name, errors: failed });
   }
 }
 
@@ -332,23 +310,19 @@ function checkHeaders(headers: Record<string, string>): void {
 
 /** Reads the body of a response that is what it has to be. */
 export function json<T>(response: RawResponse, check: (value: unknown) => boolean): T {
-  const value = tryParse(response.text);
+  const value = orUndefined(() => parse(response.text));
   if (!check(value)) throw unexpected(response, value === undefined ? "it is not JSON" : "it is JSON of another form");
   return value as T;
 }
 
 /** Returns the error of a response that is not one of the API. */
 export function unexpected({ status, text, headers }: RawResponse, reason: string, fields: object = {}): UnexpectedResponseError {
-  const requestId = headers.get("x-request-id");
-  return new UnexpectedResponseError(reason, { ...(requestId && { requestId }), ...fields, status, start: text.slice(0, 200) });
+  return new UnexpectedResponseError(reason, { ...known({ requestId: headers.get("x-request-id") }), ...fields, status, start: text.slice(0, 200) });
 }
 
-function tryParse(text: string): unknown {
-  try {
-    return parse(text);
-  } catch {
-    return undefined;
-  }
+/** Returns the fields that are a text or a number. */
+function known(fields: object): object {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => typeof value === "string" || Number.isFinite(value)));
 }
 
 /** Reads a response, unless it is too long. */
@@ -390,11 +364,6 @@ function orAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Pro
     signal.addEventListener("abort", abort);
     void promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
   });
-}
-
-/** Returns the bytes of a text in UTF-8. */
-export function bytes(text: string): Uint8Array<ArrayBuffer> {
-  return new TextEncoder().encode(text) as Uint8Array<ArrayBuffer>;
 }
 
 /** Writes bytes in lower-case hex. */

@@ -5,7 +5,7 @@
  */
 import { InvalidArgumentError, SvcError } from "./errors.js";
 import type { webhooks } from "./generated/schema.js";
-import { isObject, parse } from "./json.js";
+import { bytes, isObject, orUndefined, parse } from "./json.js";
 
 /** The body of a delivery of each kind, such as `WebhookEvents["invoice.paid"]`. Amounts are decimal strings. */
 export type WebhookEvents = { [K in keyof webhooks]: webhooks[K]["post"]["requestBody"]["content"]["application/json"] };
@@ -74,7 +74,14 @@ export class VerifyError extends SvcError {
 }
 
 type Code = VerifyError["code"];
+type Bytes = Uint8Array<ArrayBuffer>;
 type Key = { key: Promise<CryptoKey>; algorithm: string };
+/** A version of `webhook-signature`: how its entries begin, the bytes of a signature, and how many are checked. */
+type Version = { prefix: string; length: number; most: number; missing: Code; malformed: Code };
+
+const V1: Version = { prefix: "v1,", length: 32, most: Infinity, missing: "no_v1_signature", malformed: "not_base64" };
+// The service sends two at most, and each costs a hash of the body.
+const V1A: Version = { prefix: "v1a,", length: 64, most: 8, missing: "no_v1a_signature", malformed: "v1a_not_base64" };
 
 /** Verifies deliveries by their headers. Make one and share it. */
 export class Verifier {
@@ -100,12 +107,7 @@ export class Verifier {
   /** Verifies a delivery and returns its event. `body` is as it was received, before anything parses it. */
   async verify(headers: DeliveryHeaders, body: Uint8Array | ArrayBuffer | string): Promise<WebhookEvent> {
     await this.verifySignature(headers, body);
-    let event: unknown;
-    try {
-      event = parse(new TextDecoder("utf-8", { fatal: true }).decode(raw(body)));
-    } catch {
-      throw new VerifyError("malformed_body");
-    }
+    const event = orUndefined(() => parse(new TextDecoder("utf-8", { fatal: true }).decode(raw(body))));
     if (isObject(event) && isObject(event["data"]) && typeof event["event"] === "string") return event as unknown as WebhookEvent;
     throw new VerifyError("malformed_body");
   }
@@ -125,8 +127,7 @@ export class Verifier {
   async #bySecret(headers: DeliveryHeaders, body: Bytes): Promise<() => number> {
     const text = header(headers, "x-svc-signature") ?? "";
     if (this.#whole.length === 0 && text) throw new VerifyError("no_secret");
-    const signature = parseSignature(text);
-    await check(this.#whole, [signature], body);
+    if (!(await matches(this.#whole, [parseSignature(text)], body))) throw new VerifyError("mismatch");
     return () => deliveredAt(body);
   }
 
@@ -137,54 +138,28 @@ export class Verifier {
     if (!id || id.includes(".")) throw new VerifyError("invalid_id");
     if (!/^\d+$/.test(timestamp) || !Number.isSafeInteger(Number(timestamp))) throw new VerifyError("invalid_timestamp");
     if (!entries) throw new VerifyError("empty_header");
-    const prefix = new TextEncoder().encode(`${id}.${timestamp}.`);
+    const prefix = bytes(`${id}.${timestamp}.`);
     const signed = new Uint8Array(prefix.length + body.length);
     signed.set(prefix);
     signed.set(body, prefix.length);
-    await this.#byEntries(entries.split(" "), signed);
-    return () => Number(timestamp);
-  }
-
-  /** Checks that an entry matches any secret or public key. */
-  async #byEntries(entries: string[], signed: Bytes): Promise<void> {
-    const bySecret = this.#whole.length > 0 ? await refusal(async () => this.#bySecrets(entries, signed)) : undefined;
-    const byKey = this.#public.length > 0 ? await refusal(async () => this.#byPublicKeys(entries, signed)) : undefined;
-    if (bySecret === true || byKey === true) return;
+    const refusals: (Code | undefined)[] = [];
+    if (this.#decoded.length > 0) refusals.push(await refusal(V1, this.#decoded, entries.split(" "), signed));
+    if (this.#public.length > 0) refusals.push(await refusal(V1A, this.#public, entries.split(" "), signed));
+    if (refusals.includes(undefined)) return () => Number(timestamp);
     // The error is about the entries that are there.
-    if (bySecret && !(byKey && bySecret.code === "no_v1_signature" && byKey.code !== "no_v1a_signature")) throw bySecret;
-    throw byKey;
-  }
-
-  #bySecrets(entries: string[], signed: Bytes): Promise<true> {
-    const signatures = signaturesOf(entries, "v1,", 32, "no_v1_signature", "not_base64");
-    if (this.#decoded.includes(undefined)) throw new VerifyError("secret_not_base64");
-    return check(this.#decoded as Key[], signatures, signed);
-  }
-
-  #byPublicKeys(entries: string[], signed: Bytes): Promise<true> {
-    const signatures = signaturesOf(entries, "v1a,", 64, "no_v1a_signature", "v1a_not_base64");
-    // The service sends two at most, and each costs a hash of the body.
-    if (signatures.length > 8) throw new VerifyError("too_many_signatures");
-    return check(this.#public, signatures, signed);
+    throw new VerifyError(refusals.find((code) => code !== V1.missing && code !== V1A.missing) ?? refusals[0] ?? "mismatch");
   }
 }
 
-type Bytes = Uint8Array<ArrayBuffer>;
-
-async function refusal(verification: () => Promise<true>): Promise<true | VerifyError> {
-  return verification().catch((error: unknown) => {
-    if (error instanceof VerifyError) return error;
-    throw error;
-  });
-}
-
-/** Decodes the entries of one version. Those of others are ignored. */
-function signaturesOf(entries: string[], prefix: string, length: number, missing: Code, malformed: Code): Bytes[] {
-  const texts = entries.filter((entry) => entry.startsWith(prefix));
-  if (texts.length === 0) throw new VerifyError(missing);
-  const signatures = texts.map((text) => decode(text.slice(prefix.length)));
-  if (!signatures.every((signature) => signature?.length === length)) throw new VerifyError(malformed);
-  return signatures as Bytes[];
+/** Returns why no entry of a version matches a key, or undefined if one does. Entries of other versions are ignored. */
+async function refusal(version: Version, keys: (Key | undefined)[], entries: string[], signed: Bytes): Promise<Code | undefined> {
+  const { prefix, length, most, missing, malformed } = version;
+  const signatures = entries.filter((entry) => entry.startsWith(prefix)).map((entry) => decode(entry.slice(prefix.length)));
+  if (signatures.length === 0) return missing;
+  if (!signatures.every((signature) => signature?.length === length)) return malformed;
+  if (keys.includes(undefined)) return "secret_not_base64";
+  if (signatures.length > most) return "too_many_signatures";
+  return (await matches(keys as Key[], signatures as Bytes[], signed)) ? undefined : "mismatch";
 }
 
 function header(headers: DeliveryHeaders, name: string): string | undefined {
@@ -194,7 +169,7 @@ function header(headers: DeliveryHeaders, name: string): string | undefined {
 }
 
 function raw(body: unknown): Bytes {
-  if (typeof body === "string") return new TextEncoder().encode(body);
+  if (typeof body === "string") return bytes(body);
   if (body instanceof ArrayBuffer) return new Uint8Array(body);
   if (body instanceof Uint8Array) return body as Bytes;
   throw new InvalidArgumentError("pass the body as it was received: bytes or text, and not what a parser made of it");
@@ -208,19 +183,19 @@ function importKey(algorithm: string, key: Bytes): Key {
   return { key: imported, algorithm };
 }
 
-/** Checks that any key verifies any signature. All are tried, so that the time does not tell which one matched. */
-async function check(keys: Key[], signatures: Bytes[], signed: Bytes): Promise<true> {
-  const pairs = keys.flatMap((key) => signatures.map((signature) => ({ ...key, signature })));
-  const verify = async ({ key, algorithm, signature }: Key & { signature: Bytes }) => crypto.subtle.verify(algorithm, await key, signature, signed);
-  if ((await Promise.all(pairs.map(verify))).includes(true)) return true;
-  throw new VerifyError("mismatch");
+/** Returns whether any key verifies any signature. All are tried, so that the time does not tell which one matched. */
+async function matches(keys: Key[], signatures: Bytes[], signed: Bytes): Promise<boolean> {
+  const results = keys.flatMap(({ key, algorithm }) =>
+    signatures.map(async (signature) => crypto.subtle.verify(algorithm, await key, signature, signed)),
+  );
+  return (await Promise.all(results)).includes(true);
 }
 
 function wholeKey(secret: string): Bytes {
   if (!secret) throw new VerifyError("empty_secret");
   if (secret.startsWith("whpk_")) throw new VerifyError("public_key_as_secret");
   if (/\s/.test(secret)) throw new VerifyError("secret_whitespace");
-  return new TextEncoder().encode(secret);
+  return bytes(secret);
 }
 
 function publicKey(text: string): Bytes {
@@ -234,12 +209,8 @@ function publicKey(text: string): Bytes {
 
 /** Decodes base64 in its one canonical form. */
 function decode(text: string): Bytes | undefined {
-  try {
-    const binary = atob(text);
-    return btoa(binary) === text ? Uint8Array.from(binary, (char) => char.charCodeAt(0)) : undefined;
-  } catch {
-    return undefined;
-  }
+  const binary = orUndefined(() => atob(text));
+  return binary !== undefined && btoa(binary) === text ? Uint8Array.from(binary, (char) => char.charCodeAt(0)) : undefined;
 }
 
 function parseSignature(text: string): Bytes {
@@ -247,7 +218,7 @@ function parseSignature(text: string): Bytes {
   if (!text.startsWith("sha256=")) throw new VerifyError("missing_prefix");
   const digits = text.slice(7);
   // The length is that of the bytes in UTF-8.
-  if (new TextEncoder().encode(digits).length !== 64) throw new VerifyError("wrong_length");
+  if (bytes(digits).length !== 64) throw new VerifyError("wrong_length");
   if (!/^[0-9a-fA-F]*$/.test(digits)) throw new VerifyError("not_hex");
   if (/[A-F]/.test(digits)) throw new VerifyError("upper_case_hex");
   return Uint8Array.from(digits.match(/../g) ?? [], (pair) => parseInt(pair, 16));
@@ -255,12 +226,8 @@ function parseSignature(text: string): Bytes {
 
 /** Returns the time in the body, in Unix seconds. */
 function deliveredAt(body: Bytes): number {
-  let text: unknown;
-  try {
-    text = (JSON.parse(new TextDecoder().decode(body)) as { delivered_at?: unknown }).delivered_at;
-  } catch {
-    throw new VerifyError("missing_delivered_at");
-  }
+  const event = orUndefined(() => JSON.parse(new TextDecoder().decode(body)) as { delivered_at?: unknown } | null);
+  const text = event?.delivered_at;
   if (typeof text !== "string") throw new VerifyError("missing_delivered_at");
   const [, seconds, fraction = ""] = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{1,9})?Z$/.exec(text) ?? [];
   const time = Date.parse(`${seconds}Z`);
