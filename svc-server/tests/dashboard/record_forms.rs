@@ -186,11 +186,7 @@ async fn bad_input_is_shown_at_its_field_and_stays() {
         ("/invoices/new", &[("total", "1"), ("currency", "euros")], "It must be three upper-case letters such as AUD."),
         ("/invoices/new", &[("total", "1"), ("due_date", "31.12.2026")], "date"),
         ("/invoices/new", &[("total", "1"), ("contact_id", &foreign)], "No contact has this text."),
-        (
-            "/invoices/new",
-            &[("total", "1"), ("contact_id", "other@example.com")],
-            "No contact has this text.",
-        ),
+        ("/invoices/new", &[("total", "1"), ("contact_id", "other@example.com")], "No contact has this text."),
         ("/quotes/new", &[("total", "1"), ("contact_id", HOSTILE)], "No contact has this text."),
         ("/quotes/new", &[("total", "1")], "It must not be empty."),
         ("/bookings/new", &[("start_time", "tomorrow")], "The time must be a date and a time such as"),
