@@ -258,7 +258,7 @@ test("a contact is suggested by a part of the name, created in the form, and pag
   await page.getByRole("button", { name: "Create" }).click();
   await page.getByRole("link", { name: "Nobody Yet" }).first().waitFor();
 
-  await page.keyboard.press("Control+K");
+  await page.keyboard.press("Control+k");
   await page.keyboard.type("audit");
   await page.getByRole("option", { name: "Audit log" }).waitFor();
   await page.keyboard.press("ArrowDown");

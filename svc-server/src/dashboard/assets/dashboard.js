@@ -24,7 +24,7 @@
   // "/" and Ctrl-K begin a search, unless something is being typed.
   addEventListener("keydown", (event) => {
     const isTyping = event.target.closest?.("input, textarea, select, [contenteditable]");
-    const isShortcut = (event.key === "k" && (event.ctrlKey || event.metaKey)) || (event.key === "/" && !isTyping);
+    const isShortcut = (event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey)) || (event.key === "/" && !isTyping);
     const field = document.querySelector("[data-find]");
     if (!isShortcut || !field) return;
     event.preventDefault();
@@ -145,6 +145,7 @@
     field.addEventListener("input", ask);
     field.addEventListener("blur", close);
     addEventListener("scroll", close, { passive: true });
+    addEventListener("resize", close);
     field.addEventListener("keydown", (event) => {
       if (list.hidden || event.isComposing) return;
       if (event.key === "ArrowDown") mark(marked + 1);
