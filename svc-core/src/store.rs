@@ -342,6 +342,7 @@ pub trait Tx:
     + RecordsOfContact<Job>
     + RecordsByStart<Booking>
     + RecordsByStart<Job>
+    + RecordsByStart<Invoice>
     + ContactEmailRepository
     + TenantRepository
     + ApiKeyRepository

@@ -143,6 +143,7 @@ cases! {
         filters_compare_exactly,
         deleted_subscriptions_are_not_listed,
         what_starts_soonest_comes_first,
+        what_is_due_soonest_comes_first,
     }
     history {
         the_records_of_a_contact_are_listed,

@@ -193,6 +193,8 @@ CREATE INDEX invoices_changed ON invoices (tenant_id, updated_at);
 CREATE INDEX invoices_by_status ON invoices (tenant_id, status, id);
 CREATE INDEX invoices_by_status_changed ON invoices (tenant_id, status, updated_at);
 CREATE INDEX invoices_by_id ON invoices (id);
+CREATE INDEX invoices_by_due_date ON invoices (tenant_id, due_date, id)
+    WHERE status IN ('sent', 'viewed', 'partial', 'overdue') AND due_date IS NOT NULL;
 CREATE INDEX invoices_of_contact ON invoices (tenant_id, contact_id, id) WHERE contact_id IS NOT NULL;
 
 CREATE TABLE payments (
@@ -712,6 +714,7 @@ INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES
     ('contacts', 'contacts_unchanged_by_email', '1000000 50000 2 2 1'),
     ('contacts', 'sqlite_autoindex_contacts_2', '1000000 50000 1'),
     ('invoices', 'invoices', '1000000 50000 1'),
+    ('invoices', 'invoices_by_due_date', '100000 5000 50 1'),
     ('invoices', 'invoices_by_id', '1000000 2 1'),
     ('invoices', 'invoices_by_status', '1000000 50000 7000 1'),
     ('invoices', 'invoices_by_status_changed', '1000000 50000 7000 1'),
