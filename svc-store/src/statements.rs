@@ -13,8 +13,8 @@ use svc_core::webhooks::subscriptions::WebhookSubscription;
 use uuid::Uuid;
 
 use crate::accounts::{
-    api_keys, apps, audit, idempotency, members, owners, platform_keys, request_log, sandboxes, sign_in, signatures,
-    tenants,
+    api_keys, apps, audit, idempotency, members, owners, platform_keys, request_log, sandboxes, shared_links, sign_in,
+    signatures, tenants,
 };
 use crate::dialect::Dialect;
 use crate::maintenance::TABLES;
@@ -54,6 +54,7 @@ pub(crate) fn every_statement(dialect: Dialect) -> Vec<String> {
         search::own_statements(dialect),
         schedule::statements(),
         streams::statements(),
+        shared_links::statements(),
         sign_in::statements(),
         members::statements(),
         signatures::statements(),
