@@ -29,7 +29,7 @@ INSERT INTO places VALUES
 -- Those that are found by a secret, of which only the digest is known, stay on the coordinator: whose they are is known when
 -- they are found.
     ('api_keys', NULL), ('used_signatures', NULL), ('oauth_codes', NULL), ('oauth_tokens', NULL),
-    ('dashboard_links', NULL), ('dashboard_sessions', NULL),
+    ('dashboard_links', NULL), ('dashboard_sessions', NULL), ('shared_links', NULL),
 -- Those of no account.
     ('platform_keys', NULL), ('oauth_apps', NULL), ('operational_events', NULL), ('settings', NULL), ('schema_migrations', NULL),
 -- A row for each key and minute, which may be lost at any time.

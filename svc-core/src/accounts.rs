@@ -8,6 +8,7 @@
 //! - [`limits`] has the rate limits that an operator sets for one tenant.
 //! - [`idempotency`] stores responses, so that a repeated POST creates nothing twice.
 //! - [`dashboard_links`] and [`sessions`] sign people in to the dashboard. [`members`] has the people of an account.
+//! - [`shared_links`] are secret addresses at which people see one thing of an account without signing in.
 //! - [`audit`] records what was changed and by which [`actor`]. [`changes`](crate::changes) says which fields were set.
 //! - [`operational`] records what the operator wants to know of all accounts.
 
@@ -25,5 +26,6 @@ pub mod operational;
 pub mod platform_keys;
 mod scopes;
 pub mod sessions;
+pub mod shared_links;
 pub mod signing;
 pub mod tenants;

@@ -202,7 +202,8 @@ fn refunded_amount(data: &str) -> Option<Amount> {
 
 /// Returns whether an entry is derived from an event.
 fn is_of_event(entry: &AuditEntry) -> bool {
-    const OWN: [&str; 7] = [audit::TENANT, "key", "webhook", "delivery", "dashboard_link", "session", "member"];
+    const OWN: [&str; 8] =
+        [audit::TENANT, audit::SHARED_LINK, "key", "webhook", "delivery", "dashboard_link", "session", "member"];
     match (entry.object_kind.as_str(), entry.action.as_str()) {
         ("webhook", "test") => true,
         ("contact", "erase") => false,

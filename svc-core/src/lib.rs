@@ -70,6 +70,7 @@
 extern crate self as svc_core;
 
 pub mod accounts;
+pub mod calendar;
 pub mod changes;
 pub mod crypto;
 pub mod env;

@@ -69,6 +69,7 @@ mod requests;
 mod retention;
 mod sandboxes;
 mod search;
+mod shared_links;
 mod streams;
 mod subscriptions;
 mod tenants;
@@ -109,6 +110,7 @@ pub use self::requests::{CountChange, IdempotencyRepository, RequestCounts, Requ
 pub use self::retention::RetentionRepository;
 pub use self::sandboxes::{SandboxRepository, SandboxRows};
 pub use self::search::{IndexedText, SearchRepository};
+pub use self::shared_links::SharedLinkRepository;
 pub use self::streams::StreamRepository;
 pub use self::subscriptions::{Endpoint, EndpointSchedule, MAX_EXCEPTED_TENANTS, SubscriptionMatching};
 pub use self::tenants::{OwnedKind, OwnerRepository, TenantRepository};
@@ -342,6 +344,7 @@ pub trait Tx:
     + RecordsOfContact<Job>
     + RecordsByStart<Booking>
     + RecordsByStart<Job>
+    + RecordsByStart<Invoice>
     + ContactEmailRepository
     + TenantRepository
     + ApiKeyRepository
@@ -351,6 +354,7 @@ pub trait Tx:
     + UsedSignatureRepository
     + SignInRepository
     + MemberRepository
+    + SharedLinkRepository
     + IdempotencyRepository
     + SubscriptionMatching
     + EventRepository

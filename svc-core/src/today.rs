@@ -13,15 +13,64 @@ use crate::resources::bookings::{Booking, BookingFilter, BookingStatus};
 use crate::resources::invoices::{self, BookedPayment, Invoice, InvoiceFilter, InvoiceStatus};
 use crate::resources::jobs::{Job, JobFilter, JobStatus};
 use crate::resources::quotes::{Quote, QuoteFilter, QuoteStatus};
-use crate::resources::starts::{self, StartListParams};
+use crate::resources::starts::{self, HasStart, StartListParams, StartOrder};
 use crate::resources::{Resource, crud};
 use crate::store::Tx;
-use crate::values::{Amount, Currency, Date, TenantId, Timestamp};
+use crate::values::{Amount, Currency, Date, TenantId, TimeZone, Timestamp};
 
 /// The most records of one status, payments and bookings that are read.
 pub const MAX_READ: usize = 2_000;
 /// The days within which a quote has to expire to be listed.
 pub const EXPIRES_WITHIN_DAYS: i64 = 7;
+
+/// Days by which a list of what starts is filtered, seen from one of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Days {
+    /// This day.
+    Today,
+    /// The next day.
+    Tomorrow,
+    /// The week of the day, from Monday to Sunday.
+    Week,
+    /// This day and all later ones.
+    Upcoming,
+    /// All days before.
+    Past,
+}
+
+impl Days {
+    /// Returns the parameters of the list of what starts on these days, seen from `date` in this time zone.
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    /// use svc_core::today::Days;
+    ///
+    /// let zone = TimeZone::parse("Australia/Sydney")?;
+    /// let params = Days::Today.params::<Booking>(Date::parse("2026-03-15")?, &zone);
+    /// assert_eq!(params.starts_from.unwrap().0, Timestamp::parse("2026-03-15T00:00:00+11:00")?);
+    /// assert_eq!(params.starts_before.unwrap().0, Timestamp::parse("2026-03-16T00:00:00+11:00")?);
+    /// # Ok::<(), svc_core::error::Issue>(())
+    /// ```
+    pub fn params<R: HasStart>(self, date: Date, zone: &TimeZone) -> StartListParams {
+        let (first, end) = match self {
+            Self::Today => (Some(date), Some(date.plus_days(1))),
+            Self::Tomorrow => (Some(date.plus_days(1)), Some(date.plus_days(2))),
+            Self::Week => (Some(date.monday()), Some(date.monday().plus_days(7))),
+            Self::Upcoming => (Some(date), None),
+            Self::Past => (None, Some(date)),
+        };
+        let begins = |date: Date| if R::STARTS_ON_DATE { date.begins_in_utc() } else { zone.date_begins(date) };
+        let [starts_from, starts_before] = [first, end].map(|date| date.map(|date| Since(begins(date))));
+        StartListParams { starts_from, starts_before, ..StartListParams::default() }
+    }
+
+    /// Returns the order in which people read what starts on these days: what is over from its end, and overdue invoices, which
+    /// are not over, from the oldest.
+    pub fn order<R: HasStart>(self) -> StartOrder {
+        let is_over = self == Self::Past && !R::STARTS_ON_DATE;
+        if is_over { StartOrder::LatestFirst } else { StartOrder::SoonestFirst }
+    }
+}
 
 /// The records that want attention in an account.
 #[derive(Clone, Debug, PartialEq)]
@@ -99,6 +148,21 @@ impl Today {
             *place = sum([*place, invoice.outstanding()]);
         }
         by_currency.into_values().collect()
+    }
+
+    /// Returns the unpaid invoices whose due date has passed.
+    pub fn overdue(&self) -> impl Iterator<Item = &Invoice> {
+        self.unpaid.iter().filter(|invoice| self.days_overdue(invoice) > 0)
+    }
+
+    /// Returns the confirmed bookings that start today.
+    pub fn bookings_today(&self) -> impl Iterator<Item = &Booking> {
+        self.bookings.iter().filter(|booking| booking.start_time < self.tomorrow)
+    }
+
+    /// Returns the confirmed bookings that start tomorrow.
+    pub fn bookings_tomorrow(&self) -> impl Iterator<Item = &Booking> {
+        self.bookings.iter().filter(|booking| booking.start_time >= self.tomorrow)
     }
 
     /// Returns for how many days an invoice has been overdue: 0 or less if it is not.

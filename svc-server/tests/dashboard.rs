@@ -27,3 +27,4 @@ mod roles;
 mod sandbox;
 mod sessions;
 mod webhooks;
+mod worklists;

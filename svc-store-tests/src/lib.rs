@@ -47,6 +47,7 @@ mod samples;
 mod sandboxes;
 mod schedule;
 mod search;
+mod shared_links;
 mod sign_in;
 mod statistics;
 mod streams;
@@ -143,6 +144,7 @@ cases! {
         filters_compare_exactly,
         deleted_subscriptions_are_not_listed,
         what_starts_soonest_comes_first,
+        what_is_due_soonest_comes_first,
     }
     history {
         the_records_of_a_contact_are_listed,
@@ -327,6 +329,20 @@ cases! {
         the_sessions_of_a_removed_member_end_for_good,
         a_member_signs_out_everywhere,
         expired_sign_ins_are_deleted_in_steps,
+        a_link_signs_in_a_member_with_the_role_of_now,
+        the_link_of_a_removed_member_is_refused,
+        a_link_needs_a_member_of_its_account,
+        a_link_for_a_member_leads_to_no_other_account,
+        an_invitation_works_for_seven_days,
+    }
+    shared_links {
+        a_shared_link_is_found_by_its_secret,
+        a_renewed_shared_link_has_another_address,
+        of_concurrent_renewals_one_address_works,
+        a_revoked_shared_link_is_gone,
+        shared_links_are_apart,
+        the_links_of_a_suspended_tenant_show_nothing,
+        changes_of_shared_links_are_audited,
     }
     members {
         members_of_a_tenant_are_listed,

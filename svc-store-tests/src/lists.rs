@@ -9,7 +9,7 @@ use svc_core::resources::jobs::{Job, JobFilter, JobStatus};
 use svc_core::resources::quotes::{Quote, QuoteFilter, QuoteStatus};
 use svc_core::resources::starts::{HasStart, StartPlace};
 use svc_core::resources::{Filter, NewRecord, Resource};
-use svc_core::values::{Email, Id, TenantId, Text, Timestamp};
+use svc_core::values::{Date, Email, Id, TenantId, Text, Timestamp};
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 
 use crate::samples::{Sample, far};
@@ -299,7 +299,8 @@ pub(super) async fn what_starts_soonest_comes_first(h: Harness) {
         let after = |row: &R| StartPlace { created_from: row.created_at().next(), ..place(row) };
         let first = Timestamp::from_micros(i64::MIN);
         let begin = StartPlace { start: first, created_from: first };
-        for from in rows.iter().flat_map(|row| [place(row), after(row)]).chain([begin]) {
+        let end = StartPlace { start: Timestamp::MAX, created_from: Timestamp::MAX };
+        for from in rows.iter().flat_map(|row| [place(row), after(row)]).chain([begin, end]) {
             for last in starts.iter().copied().chain([first]) {
                 for limit in [1, 3, 201] {
                     let read = h.read((tenant, from, last, limit), async |tx, &(tenant, from, last, limit)| {
@@ -308,6 +309,16 @@ pub(super) async fn what_starts_soonest_comes_first(h: Harness) {
                     let in_range = rows.iter().filter(|row| place(row) >= from && place(row).start <= last);
                     let expected: Vec<Id<R>> = in_range.take(limit as usize).map(R::id).collect();
                     assert_eq!(ids(&read.await.unwrap()), expected, "{} {from:?} {last} {limit}", R::COLLECTION);
+
+                    // The same backwards, from the place on and not including it.
+                    let (before, first) = (from, last);
+                    let read = h.read((tenant, before, first, limit), async |tx, &(tenant, before, first, limit)| {
+                        Ok(R::by_start(tx).records_before(tenant, before, first, limit).await?)
+                    });
+                    let in_range = rows.iter().rev().filter(|row| place(row) < before && place(row).start >= first);
+                    let expected: Vec<Id<R>> = in_range.take(limit as usize).map(R::id).collect();
+                    let found = ids(&read.await.unwrap());
+                    assert_eq!(found, expected, "{} before {before:?} from {first} {limit}", R::COLLECTION);
                 }
             }
         }
@@ -320,4 +331,44 @@ pub(super) async fn what_starts_soonest_comes_first(h: Harness) {
     // A booking ends after it starts.
     let starts = &starts[..6];
     check(&h, tenants, starts, |new, start| Booking { start_time: start, end_time: far(), ..Booking::bare(new) }).await;
+}
+
+/// An invoice is due on a date, as long as it is not paid.
+pub(super) async fn what_is_due_soonest_comes_first(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    let due = |text: &str| Date::parse(text).unwrap();
+    let dates = ["2026-03-15", "1969-12-31", "2026-03-15", "2026-03-16", "0000-01-01", "9999-12-31"].map(due);
+    let mut rows = Vec::new();
+    for status in InvoiceStatus::ALL.iter().copied() {
+        for date in dates {
+            let make = move |new| Invoice { status, due_date: Some(date), ..Invoice::bare(new) };
+            rows.push(h.insert(tenant, make).await);
+            h.insert(other, make).await;
+        }
+        rows.push(h.insert(tenant, move |new| Invoice { status, due_date: None, ..Invoice::bare(new) }).await);
+    }
+    // An invoice that is paid is due no longer.
+    let paid = rows.iter().position(|row| row.start().is_some()).unwrap();
+    rows[paid] = h.replace(tenant, &Invoice { status: InvoiceStatus::Paid, ..rows[paid].clone() }).await;
+    rows.retain(|row| row.start().is_some());
+    assert_eq!(rows.len(), 4 * dates.len() - 1);
+    let place = |row: &Invoice| StartPlace { start: row.start().unwrap(), created_from: row.created_at };
+    rows.sort_by_key(place);
+    for from in rows.iter().map(place) {
+        for end in dates.map(Date::begins_in_utc) {
+            for limit in [1, 3, 201] {
+                let read = h.read((tenant, from, end, limit), async |tx, &(tenant, from, end, limit)| {
+                    let forwards = Invoice::by_start(tx).records_by_start(tenant, from, end, limit).await?;
+                    Ok((forwards, Invoice::by_start(tx).records_before(tenant, from, end, limit).await?))
+                });
+                let (forwards, backwards) = read.await.unwrap();
+                let later = rows.iter().filter(|row| place(row) >= from && place(row).start <= end);
+                let earlier = rows.iter().rev().filter(|row| place(row) < from && place(row).start >= end);
+                let expected: Vec<_> = later.take(limit as usize).map(|row| row.id).collect();
+                assert_eq!(ids(&forwards), expected, "{from:?} to {end}, {limit}");
+                let expected: Vec<_> = earlier.take(limit as usize).map(|row| row.id).collect();
+                assert_eq!(ids(&backwards), expected, "{from:?} back to {end}, {limit}");
+            }
+        }
+    }
 }

@@ -8,6 +8,7 @@ use svc_core::accounts::dashboard_links::DashboardLinkCreate;
 use svc_core::accounts::idempotency::StoredResponse;
 use svc_core::accounts::keys::{self, KeyHash};
 use svc_core::accounts::sessions::{self, Role, Session};
+use svc_core::accounts::shared_links::{self, SharedLinkPurpose};
 use svc_core::accounts::tenants::{self, DeveloperAccess, NumberKind, Tenant};
 use svc_core::error::Error;
 use svc_core::find::IndexedText;
@@ -78,7 +79,9 @@ async fn fill(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
         changed_at: contact.updated_at,
         text: "ada nguyen".to_owned(),
     };
-    Ok(tx.store_texts(tenant, &[text], Timestamp::from_micros(1)).await?)
+    tx.store_texts(tenant, &[text], Timestamp::from_micros(1)).await?;
+    shared_links::create(tx, tenant, SharedLinkPurpose::Invoice, Some(invoice.id.uuid())).await?;
+    shared_links::create(tx, tenant, SharedLinkPurpose::Calendar, None).await.map(drop)
 }
 
 impl Harness {
@@ -127,7 +130,11 @@ impl Harness {
             let progress = ("progress", tx.indexed_until(tenant).await?.iter().len());
             let replays = ("replays", tx.replays(tenant, 100).await?.len());
             let deliveries = ("deliveries", tx.list_deliveries(tenant, &Default::default()).await?.len());
-            Ok(vec![payments, responses, requests, texts, progress, replays, deliveries])
+            let purpose = SharedLinkPurpose::Invoice;
+            let shared = tx.shared_link(tenant, purpose, Some(invoice.uuid())).await?.is_some();
+            let calendar = tx.shared_link(tenant, SharedLinkPurpose::Calendar, None).await?.is_some();
+            let links = ("shared links", usize::from(shared) + usize::from(calendar));
+            Ok(vec![payments, responses, requests, texts, progress, replays, deliveries, links])
         });
         let mut data = stored.await.unwrap();
         let attempts = self.attempts_by_hour(tenant, None).await;

@@ -269,3 +269,98 @@ pub(super) async fn expired_sign_ins_are_deleted_in_steps(h: Harness) {
     assert_eq!(h.delete_expired_sign_ins(2).await, 1);
     assert_eq!(h.delete_expired_sign_ins(2).await, 0);
 }
+
+impl Harness {
+    async fn member_with_role(&self, tenant: TenantId, email: &str, role: Role) -> Member {
+        let email = Email::parse(email).unwrap();
+        self.write((tenant, email, role), async |tx, (tenant, email, role)| {
+            members::add(tx, *tenant, email, *role).await
+        })
+        .await
+        .unwrap()
+    }
+
+    async fn link_to_member(&self, tenant: TenantId, email: &str) -> Result<NewDashboardLink, Error> {
+        let input = DashboardLinkCreate::to_member(tenant, Email::parse(email).unwrap());
+        self.write(input, async |tx, input| dashboard_links::create(tx, input.clone()).await).await
+    }
+
+    async fn set_role_of(&self, member: &Member, role: Role) {
+        let changed = self.write((member.clone(), role), async |tx, (member, role)| {
+            members::set_role(tx, member.tenant_id, member.id, *role).await
+        });
+        changed.await.unwrap();
+    }
+
+    async fn remove(&self, member: &Member) {
+        let removed =
+            self.write(member.clone(), async |tx, member| members::remove(tx, member.tenant_id, member.id).await);
+        removed.await.unwrap();
+    }
+}
+
+pub(super) async fn a_link_signs_in_a_member_with_the_role_of_now(h: Harness) {
+    let tenant = h.tenant().await;
+    let member = h.member_with_role(tenant, "ada@example.com", Role::Viewer).await;
+    let link = h.link_to_member(tenant, "ADA@Example.com").await.unwrap();
+    assert_eq!((link.link.role, link.link.identity.as_str()), (Role::Viewer, "ada@example.com"));
+    h.set_role_of(&member, Role::Developer).await;
+    let new = h.sign_in(&link).await.unwrap();
+    assert!(matches!(h.sign_in(&link).await, Err(Error::NotAllowed(_))), "it works once");
+    assert_eq!(new.session.account(), Some((tenant, Role::Developer)));
+    assert_eq!((new.session.member_id, &new.session.email), (Some(member.id), &None));
+    assert_eq!(new.session.actor().to_string(), "dashboard:ada@example.com");
+    h.set_role_of(&member, Role::Owner).await;
+    assert_eq!(h.session(&new).await.unwrap().account(), Some((tenant, Role::Owner)), "the role of each request");
+    h.remove(&member).await;
+    assert_eq!(h.session(&new).await, None);
+    assert_eq!(h.sessions(Some(tenant)).await, []);
+    // Whoever is added again is another member.
+    h.member_with_role(tenant, "ada@example.com", Role::Owner).await;
+    assert_eq!(h.session(&new).await, None);
+}
+
+pub(super) async fn the_link_of_a_removed_member_is_refused(h: Harness) {
+    let tenant = h.tenant().await;
+    let member = h.member_with_role(tenant, "ada@example.com", Role::Viewer).await;
+    let link = h.link_to_member(tenant, "ada@example.com").await.unwrap();
+    h.remove(&member).await;
+    h.member_with_role(tenant, "ada@example.com", Role::Owner).await;
+    let reason = "ada@example.com is no longer a member of the account. Ask an owner of the account.";
+    assert_eq!(h.sign_in(&link).await.unwrap_err(), Error::NotAllowed(reason.to_owned()));
+}
+
+pub(super) async fn a_link_needs_a_member_of_its_account(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    h.member_with_role(other, "ada@example.com", Role::Owner).await;
+    match h.link_to_member(tenant, "ada@example.com").await {
+        Err(Error::NotAllowed(reason)) => assert!(reason.contains("svc member add"), "{reason}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Whoever makes a link for an address, or finds one, need not be the person who has the address.
+pub(super) async fn a_link_for_a_member_leads_to_no_other_account(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    h.member_with_role(tenant, "ada@example.com", Role::Viewer).await;
+    h.member_with_role(other, "ada@example.com", Role::Owner).await;
+    let new = h.sign_in(&h.link_to_member(tenant, "ada@example.com").await.unwrap()).await.unwrap();
+    let chosen = h.write((new.session.id, other), async |tx, &(id, other)| sessions::choose(tx, id, other).await);
+    assert_eq!(chosen.await, Err(Error::NotFound));
+    assert_eq!(h.session(&new).await.unwrap().account(), Some((tenant, Role::Viewer)));
+}
+
+pub(super) async fn an_invitation_works_for_seven_days(h: Harness) {
+    let tenant = h.tenant().await;
+    h.member_with_role(tenant, "ada@example.com", Role::Viewer).await;
+    let invite = async || {
+        let email = Email::parse("ada@example.com").unwrap();
+        let input = DashboardLinkCreate::to_member(tenant, email).valid_for(dashboard_links::INVITATION_LIFETIME);
+        h.link(input).await
+    };
+    let (in_time, late) = (invite().await, invite().await);
+    h.clock.advance(MINUTE * 60 * 24 * 7 - Duration::from_micros(1));
+    assert!(h.sign_in(&in_time).await.is_ok());
+    h.clock.advance(Duration::from_micros(1));
+    assert!(matches!(h.sign_in(&late).await, Err(Error::NotAllowed(_))));
+}

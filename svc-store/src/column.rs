@@ -274,6 +274,7 @@ enums! {
     svc_core::resources::jobs::JobStatus
     svc_core::resources::quotes::QuoteStatus
     svc_core::accounts::sessions::Role
+    svc_core::accounts::shared_links::SharedLinkPurpose
     svc_core::accounts::tenants::DeveloperAccess
     svc_core::accounts::tenants::NumberKind
     svc_core::webhooks::deliveries::AttemptCause

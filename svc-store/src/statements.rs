@@ -13,15 +13,18 @@ use svc_core::webhooks::subscriptions::WebhookSubscription;
 use uuid::Uuid;
 
 use crate::accounts::{
-    api_keys, apps, audit, idempotency, members, owners, platform_keys, request_log, sandboxes, sign_in, signatures,
-    tenants,
+    api_keys, apps, audit, idempotency, members, owners, platform_keys, request_log, sandboxes, shared_links, sign_in,
+    signatures, tenants,
 };
 use crate::dialect::Dialect;
 use crate::maintenance::TABLES;
 use crate::resources::{contacts, payments};
 use crate::search;
 use crate::sql::Param;
-use crate::table::{ResourceTable, StartTable, contact_statement, get_many_statement, list_statement, start_statement};
+use crate::table::{
+    ResourceTable, StartTable, contact_statement, get_many_statement, list_statement, start_statement,
+    start_statement_backwards,
+};
 use crate::webhooks::{
     attempt_counts, attempts, deliveries, events, operational_events, replays, retention, schedule, streams,
     subscriptions,
@@ -51,6 +54,7 @@ pub(crate) fn every_statement(dialect: Dialect) -> Vec<String> {
         search::own_statements(dialect),
         schedule::statements(),
         streams::statements(),
+        shared_links::statements(),
         sign_in::statements(),
         members::statements(),
         signatures::statements(),
@@ -98,8 +102,9 @@ pub(crate) fn every_list(dialect: Dialect) -> Vec<(String, String, Vec<Param<'st
     lists.push(of_contact::<Quote>());
     lists.push(of_contact::<Booking>());
     lists.push(of_contact::<Job>());
-    lists.push(by_start::<Booking>());
-    lists.push(by_start::<Job>());
+    lists.extend(by_start::<Booking>());
+    lists.extend(by_start::<Job>());
+    lists.extend(by_start::<Invoice>());
     lists
 }
 
@@ -108,11 +113,16 @@ fn of_contact<R: ResourceTable + OfContact>() -> (String, String, Vec<Param<'sta
     (format!("{} of a contact", R::COLLECTION), sql, params.to_vec())
 }
 
-fn by_start<R: StartTable>() -> (String, String, Vec<Param<'static>>) {
-    let at = Timestamp::from_micros(1);
+fn by_start<R: StartTable>() -> [(String, String, Vec<Param<'static>>); 2] {
+    let (tenant, at) = (TenantId(Uuid::nil()), Timestamp::from_micros(1));
     let from = StartPlace { start: at, created_from: at };
-    let (sql, params) = start_statement::<R>(TenantId(Uuid::nil()), from, Timestamp::MAX, 51);
-    (format!("{} by start", R::COLLECTION), sql, params.to_vec())
+    let before = StartPlace { start: Timestamp::MAX, created_from: at };
+    let (forwards, params) = start_statement::<R>(tenant, from, Timestamp::MAX, 51);
+    let (backwards, params_back) = start_statement_backwards::<R>(tenant, before, at, 51);
+    [
+        (format!("{} by start", R::COLLECTION), forwards, params.to_vec()),
+        (format!("{} by start, the latest first", R::COLLECTION), backwards, params_back.to_vec()),
+    ]
 }
 
 fn orders<R: ResourceTable<Filter: std::fmt::Debug>>(

@@ -340,6 +340,13 @@ impl<R: ResourceTable + OfContact> RecordsOfContact<R> for SqlTx<'_> {
 pub(crate) trait StartTable: ResourceTable + HasStart {
     /// The column with the time. An index has it with the tenant before it and the id after it.
     const START: &'static str;
+    /// The condition of that index which rows with a start meet, beginning with `AND`, if it needs more than the start.
+    const CONDITION: &'static str = "";
+
+    /// Returns the time of a start as the column has it.
+    fn start_param(at: Timestamp) -> Param<'static> {
+        if Self::STARTS_ON_DATE { Param::Date(at.utc_date()) } else { Param::Time(at) }
+    }
 }
 
 /// Returns the text and the parameters of a list by start.
@@ -349,12 +356,32 @@ pub(crate) fn start_statement<R: StartTable>(
     last: Timestamp,
     limit: u32,
 ) -> (String, [Param<'static>; 5]) {
-    let start = R::START;
-    let conditions =
-        format!("WHERE tenant_id = $1 AND ({start}, id) >= ($2, $3) AND {start} <= $4 ORDER BY {start}, id LIMIT $5");
-    let first_id = Param::Uuid(env::first_id_at(from.created_from));
-    let [start, last] = [from.start, last].map(Param::Time);
-    (select::<R>(&conditions), [Param::Uuid(tenant.0), start, first_id, last, Param::Int(i64::from(limit))])
+    let (start, which) = (R::START, R::CONDITION);
+    let conditions = format!(
+        "WHERE tenant_id = $1{which} AND ({start}, id) >= ($2, $3) AND {start} <= $4 ORDER BY {start}, id LIMIT $5"
+    );
+    (select::<R>(&conditions), start_params::<R>(tenant, from, last, limit))
+}
+
+/// Returns the text and the parameters of a list by start, the latest first.
+pub(crate) fn start_statement_backwards<R: StartTable>(
+    tenant: TenantId,
+    before: StartPlace,
+    first: Timestamp,
+    limit: u32,
+) -> (String, [Param<'static>; 5]) {
+    let (start, which) = (R::START, R::CONDITION);
+    let conditions = format!(
+        "WHERE tenant_id = $1{which} AND ({start}, id) < ($2, $3) AND {start} >= $4 ORDER BY {start} DESC, id DESC \
+         LIMIT $5"
+    );
+    (select::<R>(&conditions), start_params::<R>(tenant, before, first, limit))
+}
+
+fn start_params<R: StartTable>(tenant: TenantId, place: StartPlace, end: Timestamp, limit: u32) -> [Param<'static>; 5] {
+    let first_id = Param::Uuid(env::first_id_at(place.created_from));
+    let [start, end] = [place.start, end].map(R::start_param);
+    [Param::Uuid(tenant.0), start, first_id, end, Param::Int(i64::from(limit))]
 }
 
 #[async_trait]
@@ -367,6 +394,17 @@ impl<R: StartTable> RecordsByStart<R> for SqlTx<'_> {
         limit: u32,
     ) -> StoreResult<Vec<R>> {
         let (sql, params) = start_statement::<R>(tenant, from, last, limit);
+        self.fetch(&sql, &params, R::read).await
+    }
+
+    async fn records_before(
+        &mut self,
+        tenant: TenantId,
+        before: StartPlace,
+        first: Timestamp,
+        limit: u32,
+    ) -> StoreResult<Vec<R>> {
+        let (sql, params) = start_statement_backwards::<R>(tenant, before, first, limit);
         self.fetch(&sql, &params, R::read).await
     }
 }

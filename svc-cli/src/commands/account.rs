@@ -12,7 +12,7 @@ use svc_core::error::Issue;
 use svc_core::platform::{
     Account, AccountCreate, AccountUpdate, AtLeastOne, WebhookCount, WriteLimitChanges, WriteLimits, Zone, operations,
 };
-use svc_core::values::{Currency, Patch, TenantId, Text, TimeZone};
+use svc_core::values::{Currency, Note, Patch, TenantId, Text, TimeZone};
 
 use super::input::patch;
 use super::lookup;
@@ -136,6 +136,14 @@ pub(crate) struct AccountChanges {
     /// ISO 4217 code of the currency of quotes and invoices that name none.
     #[arg(long, value_parser = Currency::parse, value_name = "CODE")]
     currency: Option<Currency>,
+    /// Postal address of the business, for its invoices and quotes: at most 500 characters, in several lines if you like. Leave
+    /// it empty to remove it.
+    #[arg(long, value_parser = parse_address, value_name = "TEXT")]
+    address: Option<Address>,
+    /// Tax number of the business with its name, for its invoices and quotes, such as 'ABN 51 824 753 556'. Leave it empty to
+    /// remove it.
+    #[arg(long, value_parser = parse_tax_number, value_name = "TEXT")]
+    tax_number: Option<TaxNumber>,
     /// Whether each email address may belong to only one contact: true or false.
     #[arg(long, value_name = "BOOL")]
     unique_contact_email: Option<bool>,
@@ -154,6 +162,22 @@ pub(crate) struct AccountChanges {
 
 /// A rate limit in requests per minute. `None` stands for the server's limit.
 type Limit = Option<NonZeroU32>;
+
+/// The address of a business. `None` removes it.
+type Address = Option<Note<500>>;
+
+/// The tax number of a business. `None` removes it.
+type TaxNumber = Option<Text<100>>;
+
+/// Parses an address, or an empty text, which is `None`.
+fn parse_address(text: &str) -> Result<Address, Issue> {
+    Some(text).filter(|text| !text.trim().is_empty()).map(Note::parse).transpose()
+}
+
+/// Parses a tax number, or an empty text, which is `None`.
+fn parse_tax_number(text: &str) -> Result<TaxNumber, Issue> {
+    Some(text).filter(|text| !text.trim().is_empty()).map(Text::parse).transpose()
+}
 
 /// A limit of webhook subscriptions. `None` stands for the server's limit.
 type MaxWebhooks = Option<u32>;
@@ -248,13 +272,24 @@ fn access(developer_access: DeveloperAccess) -> AccountUpdate {
 }
 
 fn update(changes: AccountChanges) -> AccountUpdate {
-    let AccountChanges { name, time_zone, currency, unique_contact_email, rate_limit, write_rate_limit, max_webhooks } =
-        changes;
+    let AccountChanges {
+        name,
+        time_zone,
+        currency,
+        address,
+        tax_number,
+        unique_contact_email,
+        rate_limit,
+        write_rate_limit,
+        max_webhooks,
+    } = changes;
     let write_rate_limits = Some(write_rate_limit).filter(|limits| !limits.is_empty()).map(WriteLimitChanges);
     AccountUpdate {
         name: patch(name),
         time_zone: patch(time_zone.map(Zone)),
         currency: patch(currency),
+        address: patch(address),
+        tax_number: patch(tax_number),
         developer_access: Patch::Keep,
         unique_contact_email: patch(unique_contact_email),
         rate_limit: patch(rate_limit.map(|limit| limit.map(AtLeastOne))),
@@ -280,6 +315,8 @@ fn view(account: &Account) -> Value {
         "developer_access": account.developer_access,
         "time_zone": account.time_zone,
         "currency": account.currency,
+        "address": account.address,
+        "tax_number": account.tax_number,
         "created_at": account.created_at,
         "unique_contact_email": account.unique_contact_email,
         "limits": { "rate_limit": account.rate_limit, "write_rate_limits": account.write_rate_limits },
@@ -296,6 +333,8 @@ fn describe(account: &Account) -> Vec<Property> {
         state("developer access", account.developer_access).column(3, "ACCESS"),
         text("time zone", &account.time_zone).column(5, "TIME ZONE"),
         text("currency", account.currency).column(4, "CURRENCY"),
+        optional("address", account.address.as_ref()),
+        optional("tax number", account.tax_number.as_ref()),
         text("unique contact email", account.unique_contact_email),
         text("rate limit", limit(account.rate_limit)),
         text("write rate limits", write_limits(&account.write_rate_limits)),

@@ -23,8 +23,8 @@ pub(crate) enum MemberCommand {
     /// Add a member, or change the role of one.
     ///
     /// The person signs in to the dashboard at the identity provider that svc-server has by --oidc-issuer. An application
-    /// that embeds the service signs the person in once it has verified the address. Without either, people sign in by
-    /// `svc dashboard link`. A change of the role holds from the person's next request on.
+    /// that embeds the service signs the person in once it has verified the address. Without either, the person signs in by
+    /// a link: `svc dashboard link --email ADDRESS`. A change of the role holds from the person's next request on.
     #[command(after_help = "Example:\n  svc member add --email ada@example.com --role owner")]
     Add {
         #[command(flatten)]

@@ -81,7 +81,7 @@ pub(crate) async fn run(session: &Session, options: Open) -> Result<Outcome, Fai
 
 /// Returns the path of a link that signs an owner in. `None` if the platform key may not make one.
 async fn sign_in_link(service: &Service, account: TenantId) -> Result<Option<String>, Failure> {
-    let input = DashboardLinkCreate { role: Role::Owner, identity: None };
+    let input = DashboardLinkCreate::new(Role::Owner);
     match service.call(&operations::CREATE_DASHBOARD_LINK, account, input).await {
         Err(error) if error.is_forbidden() => Ok(None),
         link => Ok(Some(link?.path)),

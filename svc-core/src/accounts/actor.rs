@@ -12,6 +12,7 @@ use crate::accounts::apps::AppId;
 use crate::accounts::grants::GrantId;
 use crate::accounts::keys::KeyId;
 use crate::accounts::platform_keys::PlatformKeyId;
+use crate::accounts::shared_links::SharedLinkId;
 use crate::error::Error;
 use crate::store::{Access, Store, StoreWrapper, UnitOfWork};
 
@@ -40,6 +41,8 @@ pub enum Actor {
     PlatformKey(PlatformKeyId),
     /// A person in the dashboard, by the name with which they signed in.
     Dashboard(String),
+    /// A customer, who has the address of a shared link.
+    SharedLink(SharedLinkId),
     /// The sender of webhook deliveries.
     Sender,
     /// A tool that an assistant has called (MCP).
@@ -71,6 +74,7 @@ impl fmt::Display for Actor {
             Self::App { app, .. } => write!(f, "app:{app}"),
             Self::PlatformKey(id) => write!(f, "platform_key:{id}"),
             Self::Dashboard(name) => write!(f, "dashboard:{name}"),
+            Self::SharedLink(id) => write!(f, "shared_link:{id}"),
             Self::Sender => f.write_str("sender"),
             Self::Tool { client, tool } => write!(f, "{client}{TOOL}{tool}"),
         }

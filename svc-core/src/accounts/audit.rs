@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::to_raw_value;
 use uuid::Uuid;
 
-pub(crate) use self::action::TENANT;
 pub use self::action::{AuditAction, object_word, summary};
+pub(crate) use self::action::{SHARED_LINK, TENANT};
 use crate::error::{Error, StoreError};
 use crate::input::Record;
 use crate::store::{self, EventFilter, EventWithActor, Tx};

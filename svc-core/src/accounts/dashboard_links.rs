@@ -1,22 +1,29 @@
-//! Links that sign a person in to the dashboard: each works once, for ten minutes.
+//! Links that sign a person in to the dashboard: each works once, for ten minutes, or for seven days if it is an invitation.
 //!
 //! An operator makes one with `svc dashboard link`, and an application for a person that it knows already. The link has 256
 //! random bits, of which the store keeps the SHA-256 only. Using it deletes it and begins a [session](super::sessions).
+//!
+//! A link for a [member](super::members) signs in as that member, with the role that the member has by then. It proves no email
+//! address, since anybody can have got it: its session sees the one account. It ends when the member is removed.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::accounts::audit::{self, AuditAction, Object};
+use crate::accounts::members::{self, Member, MemberId};
 use crate::accounts::sessions::{self, NewSession, Role};
 use crate::accounts::tenants;
 use crate::crypto::{new_token, sha256};
 use crate::error::Error;
 use crate::store::Tx;
-use crate::values::{Id, Secret, TenantId, Timestamp};
+use crate::values::{Email, Id, Secret, TenantId, Timestamp};
 
 /// How long a link can be used.
 pub const LINK_LIFETIME: Duration = Duration::from_secs(10 * 60);
+
+/// How long the link of an invitation can be used.
+pub const INVITATION_LIFETIME: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// The longest name of a person that a link can have, in characters.
 pub const MAX_IDENTITY: usize = 200;
@@ -39,6 +46,8 @@ pub struct DashboardLink {
     pub created_at: Timestamp,
     /// When the link stops working.
     pub expires_at: Timestamp,
+    /// The member whom the link signs in. `None` for a link that is for no member.
+    pub member_id: Option<MemberId>,
 }
 
 /// The settings of a new link.
@@ -47,18 +56,24 @@ pub struct DashboardLinkCreate {
     tenant_id: Option<TenantId>,
     role: Role,
     identity: Option<String>,
+    email: Option<Email>,
     lifetime: Duration,
 }
 
 impl DashboardLinkCreate {
     /// Returns the settings of a link that signs a person in to a tenant.
     pub fn to(tenant: TenantId, role: Role) -> Self {
-        Self { tenant_id: Some(tenant), role, identity: None, lifetime: LINK_LIFETIME }
+        Self { tenant_id: Some(tenant), role, identity: None, email: None, lifetime: LINK_LIFETIME }
+    }
+
+    /// Returns the settings of a link that signs in the member of a tenant with this address, with the role of the member.
+    pub fn to_member(tenant: TenantId, email: Email) -> Self {
+        Self { email: Some(email), ..Self::to(tenant, Role::Viewer) }
     }
 
     /// Returns the settings of a link that signs an operator in, who sees all tenants.
     pub fn for_operator() -> Self {
-        Self { tenant_id: None, role: Role::Owner, identity: None, lifetime: LINK_LIFETIME }
+        Self { tenant_id: None, role: Role::Owner, identity: None, email: None, lifetime: LINK_LIFETIME }
     }
 
     /// Sets the name under which the audit log records what the person does, such as a mail address. At most 200
@@ -97,12 +112,18 @@ impl NewDashboardLink {
 ///
 /// # Errors
 ///
-/// Returns [`Error::NotFound`] when the tenant does not exist.
+/// Returns [`Error::NotFound`] when the tenant does not exist, and [`Error::NotAllowed`] when it has no member with the address.
 pub async fn create(tx: &mut dyn Tx, input: DashboardLinkCreate) -> Result<NewDashboardLink, Error> {
-    let DashboardLinkCreate { tenant_id, role, identity, lifetime } = input;
+    let DashboardLinkCreate { tenant_id, role, identity, email, lifetime } = input;
     if let Some(tenant) = tenant_id {
         tenants::get(tx, tenant).await?;
     }
+    let member = match tenant_id.zip(email) {
+        Some((tenant, email)) => Some(member_with(tx, tenant, &email).await?),
+        None => None,
+    };
+    let role = member.as_ref().map_or(role, |member| member.role);
+    let identity = member.as_ref().map(|member| member.email.to_string()).or(identity);
     let now = tx.env().now();
     let kind = if tenant_id.is_some() { role.as_str() } else { "operator" };
     let link = DashboardLink {
@@ -112,6 +133,7 @@ pub async fn create(tx: &mut dyn Tx, input: DashboardLinkCreate) -> Result<NewDa
         identity: identity.filter(|name| !name.is_empty()).unwrap_or_else(|| format!("{kind}@link")),
         created_at: now,
         expires_at: now.checked_add(lifetime).unwrap_or(now),
+        member_id: member.map(|member| member.id),
     };
     let token = new_token(tx.env());
     tx.insert_dashboard_link(&link, &sha256(token.reveal().as_bytes())).await?;
@@ -120,6 +142,17 @@ pub async fn create(tx: &mut dyn Tx, input: DashboardLinkCreate) -> Result<NewDa
         audit::record(tx, tenant, AuditAction::Create, object, None, Some(&link)).await?;
     }
     Ok(NewDashboardLink { link, token })
+}
+
+/// Returns the member with an address, or says how to add one.
+async fn member_with(tx: &mut dyn Tx, tenant: TenantId, email: &Email) -> Result<Member, Error> {
+    match members::get_by_email(tx, tenant, email).await {
+        Err(Error::NotFound) => Err(Error::NotAllowed(format!(
+            "{email} is not a member of the account. Add the member first: with `svc member add`, with POST \
+                 /accounts/{{account}}/members, or in the dashboard under Settings."
+        ))),
+        found => found,
+    }
 }
 
 /// Returns whether a text has the form of the token of a link: 43 characters of base64url.
@@ -131,12 +164,20 @@ pub fn is_token(text: &str) -> bool {
 ///
 /// # Errors
 ///
-/// Returns [`Error::NotAllowed`] when there is no such link, when it was used, or when it has expired.
+/// Returns [`Error::NotAllowed`] when there is no such link, when it was used, when it has expired, or when its member was removed.
 pub async fn sign_in(tx: &mut dyn Tx, token: &str) -> Result<NewSession, Error> {
     let link = tx.take_dashboard_link(&sha256(token.as_bytes())).await?;
     let now = tx.env().now();
-    match link.filter(|link| now < link.expires_at) {
-        Some(link) => sessions::begin_by_link(tx, link).await,
-        None => Err(Error::NotAllowed("The link was used already or has expired. Ask for a new one.".to_owned())),
+    let Some(mut link) = link.filter(|link| now < link.expires_at) else {
+        return Err(Error::NotAllowed("The link was used already or has expired. Ask for a new one.".to_owned()));
+    };
+    if let (Some(tenant), Some(id)) = (link.tenant_id, link.member_id) {
+        let Some(member) = tx.member(tenant, id).await? else {
+            let reason =
+                format!("{} is no longer a member of the account. Ask an owner of the account.", link.identity);
+            return Err(Error::NotAllowed(reason));
+        };
+        link.role = member.role;
     }
+    sessions::begin_by_link(tx, link).await
 }

@@ -2,7 +2,8 @@
 //!
 //! A member is an email address, in lower case, with a [`Role`]. A person who signs in with an address that an identity
 //! provider has verified gets the role that the address has in a tenant, and each request looks it up again, so a change holds from the
-//! next request on. An address may be a member of several tenants.
+//! next request on. An address may be a member of several tenants. A [link](super::dashboard_links) signs a member in without the
+//! provider, to the one tenant.
 //!
 //! A tenant that has owners keeps one: its people cannot remove the last one or take its role away, so they cannot lock
 //! themselves out. Operators and applications can.
@@ -140,7 +141,7 @@ pub async fn remove(tx: &mut dyn Tx, tenant: TenantId, id: MemberId) -> Result<M
     keep_an_owner(tx, &member).await?;
     tx.delete_member(tenant, id).await?;
     audit_change(tx, AuditAction::Delete, Some(&member), None).await?;
-    sessions::end_of_removed_member(tx, tenant, &member.email).await?;
+    sessions::end_of_removed_member(tx, tenant, &member).await?;
     Ok(member)
 }
 

@@ -2,7 +2,8 @@
 //!
 //! A session that a link began belongs to a tenant, or to none if an operator signed in. That of a [member](super::members)
 //! belongs to the person, by email address: it shows one of the tenants that the address is a member of, with the role that
-//! it has there at each request, and can change to another. Both can show the sandbox of their tenant in its place, with the
+//! it has there at each request, and can change to another. A link for a member begins a session of the member in that tenant alone,
+//! with the role at each request as well: whoever has the link need not be the one who has the address. All can show the sandbox of their tenant in its place, with the
 //! same role: a sandbox needs no members of its own. A session that was begun for a sandbox sees the sandbox alone.
 //!
 //! A session ends after twelve hours, after an hour without a
@@ -16,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::accounts::actor::Actor;
 use crate::accounts::audit::{self, AuditAction, Object};
 use crate::accounts::dashboard_links::DashboardLink;
-use crate::accounts::members::{self, Member};
+use crate::accounts::members::{self, Member, MemberId};
 use crate::accounts::tenants::{self, Tenant};
 use crate::crypto::{new_token, sha256};
 use crate::error::Error;
@@ -56,7 +57,7 @@ pub struct Session {
     /// The tenant that the session belongs to, or that a member has chosen. `None` for an operator, and for a member who
     /// has chosen none or is no longer a member of it.
     pub tenant_id: Option<TenantId>,
-    /// The address of the member who signed in. `None` for a session that a link began.
+    /// The address of the person, which was verified. `None` for a session that a link began.
     pub email: Option<Email>,
     /// The role of the person in the tenant.
     pub role: Role,
@@ -70,6 +71,8 @@ pub struct Session {
     pub last_used_at: Timestamp,
     /// The tenant that an operator looks at as its viewers do, or the sandbox of their tenant that other people look at.
     pub viewed_tenant_id: Option<TenantId>,
+    /// The member whom a link signed in, whose session shows this tenant alone. `None` for all other sessions.
+    pub member_id: Option<MemberId>,
 }
 
 impl Session {
@@ -115,8 +118,8 @@ pub struct NewSession {
 
 /// Begins the session that a link is for.
 pub(super) async fn begin_by_link(tx: &mut dyn Tx, link: DashboardLink) -> Result<NewSession, Error> {
-    let DashboardLink { tenant_id, role, identity, .. } = link;
-    begin(tx, tenant_id, role, identity, None).await
+    let DashboardLink { tenant_id, role, identity, member_id, .. } = link;
+    begin(tx, tenant_id, role, identity, Person { email: None, member_id }).await
 }
 
 /// Begins the session of a person whose email address was verified. It shows the tenant that the address is a member of; of
@@ -135,7 +138,14 @@ pub async fn begin_of_member(tx: &mut dyn Tx, email: &Email) -> Result<NewSessio
         [only] => (Some(only.tenant_id), only.role),
         _ => (None, Role::Viewer),
     };
-    begin(tx, tenant, role, email.key(), Some(Email::from_stored(&email.key()))).await
+    let person = Person { email: Some(Email::from_stored(&email.key())), member_id: None };
+    begin(tx, tenant, role, email.key(), person).await
+}
+
+/// What is known of the person who signs in.
+struct Person {
+    email: Option<Email>,
+    member_id: Option<MemberId>,
 }
 
 async fn begin(
@@ -143,7 +153,7 @@ async fn begin(
     tenant_id: Option<TenantId>,
     role: Role,
     identity: String,
-    email: Option<Email>,
+    Person { email, member_id }: Person,
 ) -> Result<NewSession, Error> {
     let now = tx.env().now();
     let session = Session {
@@ -156,6 +166,7 @@ async fn begin(
         expires_at: now.checked_add(SESSION_LIFETIME).unwrap_or(now),
         last_used_at: now,
         viewed_tenant_id: None,
+        member_id,
     };
     let token = new_token(tx.env());
     tx.act_as(session.actor());
@@ -169,7 +180,8 @@ async fn begin(
 /// and again takes no room of others.
 async fn make_room(tx: &mut dyn Tx, new: &Session) -> Result<(), Error> {
     let newest = tx.sessions(new.tenant_id, MAX_LISTED).await?;
-    let own = newest.iter().filter(|session| session.identity == new.identity && session.email == new.email);
+    let person = |session: &Session| (session.identity.clone(), session.email.clone(), session.member_id);
+    let own = newest.iter().filter(|session| person(session) == person(new));
     for oldest in own.skip(MAX_SESSIONS - 1) {
         end(tx, oldest).await?;
     }
@@ -184,20 +196,27 @@ async fn make_room(tx: &mut dyn Tx, new: &Session) -> Result<(), Error> {
 pub async fn find(tx: &mut dyn Tx, token: &str) -> Result<Option<Session>, Error> {
     let now = tx.env().now();
     match tx.session_by_token(&sha256(token.as_bytes())).await? {
-        Some(session) if session.lasts(now) => Ok(Some(with_current_role(tx, session).await?)),
+        Some(session) if session.lasts(now) => with_current_role(tx, session).await,
         _ => Ok(None),
     }
 }
 
-/// Gives the session of a member the role that the address has now. A person who is no longer a member sees no tenant.
-async fn with_current_role(tx: &mut dyn Tx, mut session: Session) -> Result<Session, Error> {
+/// Gives the session of a member the role that the member has now. A person with a verified address who is no longer a member sees no
+/// tenant; the session of a member whom a link signed in has ended then.
+async fn with_current_role(tx: &mut dyn Tx, mut session: Session) -> Result<Option<Session>, Error> {
+    if let (Some(tenant), Some(id)) = (session.tenant_id, session.member_id) {
+        match tx.member(tenant, id).await? {
+            Some(member) => session.role = member.role,
+            None => return Ok(None),
+        }
+    }
     if let (Some(tenant), Some(email)) = (session.tenant_id, &session.email) {
         match tx.member_by_email(tenant, email).await? {
             Some(member) => session.role = member.role,
             None => (session.tenant_id, session.viewed_tenant_id) = (None, None),
         }
     }
-    Ok(session)
+    Ok(Some(session))
 }
 
 /// Returns whether the last use of a session has to be stored by [`record_use`].
@@ -226,7 +245,7 @@ pub async fn list(tx: &mut dyn Tx, tenant: Option<TenantId>) -> Result<Vec<Sessi
     let mut sessions = Vec::new();
     for session in tx.sessions(tenant, MAX_LISTED).await? {
         if session.lasts(now) {
-            sessions.push(with_current_role(tx, session).await?);
+            sessions.extend(with_current_role(tx, session).await?);
         }
     }
     sessions.retain(|session| session.tenant_id == tenant);
@@ -321,10 +340,15 @@ pub async fn sign_out_everywhere(tx: &mut dyn Tx, tenant: TenantId, email: &Emai
 }
 
 /// Ends the sessions with which a member who was removed from a tenant could see it if they were added again: those that show
-/// it, and those that show none, which could choose it.
-pub(super) async fn end_of_removed_member(tx: &mut dyn Tx, tenant: TenantId, email: &Email) -> Result<(), Error> {
-    sign_out_everywhere(tx, tenant, email).await?;
-    tx.take_sessions_of_member(None, email).await?;
+/// it, and those that show none, which could choose it. Those that a link began end as well, and would not be found either.
+pub(super) async fn end_of_removed_member(tx: &mut dyn Tx, tenant: TenantId, member: &Member) -> Result<(), Error> {
+    sign_out_everywhere(tx, tenant, &member.email).await?;
+    tx.take_sessions_of_member(None, &member.email).await?;
+    for session in tx.sessions(Some(tenant), MAX_LISTED).await? {
+        if session.member_id == Some(member.id) {
+            end(tx, &session).await?;
+        }
+    }
     Ok(())
 }
 

@@ -7,7 +7,7 @@ use crate::accounts::limits::{MAX_WEBHOOKS, RateLimits};
 use crate::accounts::operational::{self, AccountApproved, OperationalKind, PLATFORM_ACCOUNT};
 use crate::error::{Error, FieldCode, Issue};
 use crate::store::Tx;
-use crate::values::{Currency, TenantId, TextEnum, TimeZone, Timestamp};
+use crate::values::{Currency, Note, TenantId, Text, TextEnum, TimeZone, Timestamp};
 
 /// Whether the tenant's keys may use the API. An operator sets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
@@ -47,6 +47,10 @@ pub struct Tenant {
     pub time_zone: TimeZone,
     /// The currency of quotes and invoices that name none.
     pub currency: Currency,
+    /// The postal address of the business, for its invoices and quotes, in several lines.
+    pub address: Option<Note<500>>,
+    /// The number under which the business is known to the tax office, with its name, such as `ABN 51 824 753 556`.
+    pub tax_number: Option<Text<100>>,
     /// Whether an email address may belong to one contact only. Deleted contacts do not count.
     pub unique_contact_email: bool,
     /// The rate limits that the keys of the tenant have in place of the server's.
@@ -71,6 +75,8 @@ impl Tenant {
             developer_access,
             time_zone,
             currency,
+            address: None,
+            tax_number: None,
             unique_contact_email: true,
             limits: RateLimits::default(),
             max_webhooks: None,

@@ -13,7 +13,7 @@ use crate::accounts::tenants::{DeveloperAccess, Tenant, TenantCreate};
 use crate::input::Input;
 use crate::pages::{Limit, SentCursor, Since};
 use crate::resources::invoices::{InvoiceId, OverduePosition};
-use crate::values::{AnyObject, Currency, Email, EventKind, Patch, Text, TextEnum, Timestamp};
+use crate::values::{AnyObject, Currency, Email, EventKind, Note, Patch, Text, TextEnum, Timestamp};
 use crate::webhooks::deliveries::DeliveryStatus;
 use crate::webhooks::subscriptions::{SubscriptionId, WebhookCreate};
 
@@ -60,6 +60,11 @@ pub struct AccountUpdate {
     pub time_zone: Patch<Zone>,
     /// The currency of records that name none: the upper-case code of an active currency of ISO 4217.
     pub currency: Patch<Currency>,
+    /// The postal address of the business, which its invoices and quotes show. It may have several lines. Null removes it.
+    pub address: Patch<Option<Note<500>>>,
+    /// The tax number of the business with its name, such as `ABN 51 824 753 556`, which its invoices and quotes show. Must be a
+    /// single line. Null removes it.
+    pub tax_number: Patch<Option<Text<100>>>,
     /// Whether the keys of the account may use the API: `approved`, `pending` or `suspended`.
     pub developer_access: Patch<DeveloperAccess>,
     /// Whether no two contacts of the account that are not deleted can have the same email address.
@@ -84,6 +89,8 @@ impl AccountUpdate {
             tenant.time_zone = zone.0;
         }
         self.currency.apply(&mut tenant.currency);
+        self.address.apply(&mut tenant.address);
+        self.tax_number.apply(&mut tenant.tax_number);
         self.developer_access.apply(&mut tenant.developer_access);
         self.unique_contact_email.apply(&mut tenant.unique_contact_email);
         if let Patch::Set(limit) = self.rate_limit {
@@ -148,16 +155,25 @@ pub struct SecretRotation {
 /// A new link to the dashboard.
 #[derive(Clone, Debug, PartialEq, Input)]
 pub struct DashboardLinkCreate {
-    /// The role of the person: `viewer`, `developer` or `owner`.
-    pub role: Role,
-    /// The name of the person in the audit log, such as a mail address. Without it, or with null, it follows from the role.
+    /// The role of the person: `viewer`, `developer` or `owner`. Required without `email`, and left out with it.
+    pub role: Option<Role>,
+    /// The name of the person in the audit log, such as a mail address. Without it, or with null, it follows from the role. Left out
+    /// with `email`.
     pub identity: Option<Text<200>>,
+    /// The email address of a member of the account. The link signs in as this member, with the member's role, and the audit log and
+    /// the list of sessions name the address.
+    pub email: Option<Email>,
 }
 
 impl DashboardLinkCreate {
     /// Returns a link for a person with this role.
     pub fn new(role: Role) -> Self {
-        Self { role, identity: None }
+        Self { role: Some(role), identity: None, email: None }
+    }
+
+    /// Returns a link for the member with this address.
+    pub fn to_member(email: Email) -> Self {
+        Self { role: None, identity: None, email: Some(email) }
     }
 }
 

@@ -12,7 +12,7 @@ use crate::input::Record;
 use crate::resources::invoices::{Invoice, OverduePosition};
 use crate::resources::kinds::AccountRecord;
 use crate::sandboxes;
-use crate::values::{AnyObject, Currency, EventKind, Secret, TenantId, Timestamp};
+use crate::values::{AnyObject, Currency, EventKind, Note, Secret, TenantId, Text, Timestamp};
 use crate::webhooks::deliveries::{self, AttemptLog, DeliveryId, DeliveryStatus, FailureReason};
 use crate::webhooks::events::{self, EventId};
 use crate::webhooks::replays::{self, ReplayId};
@@ -32,6 +32,10 @@ pub struct Account {
     pub time_zone: String,
     /// The currency of records that name none: a three-letter code of ISO 4217 in upper case.
     pub currency: Currency,
+    /// The postal address of the business, which its invoices and quotes show. It may have several lines. Null if it has none.
+    pub address: Option<Note<500>>,
+    /// The tax number of the business with its name, which its invoices and quotes show. Null if it has none.
+    pub tax_number: Option<Text<100>>,
     /// Whether no two contacts of the account that are not deleted can have the same email address.
     pub unique_contact_email: bool,
     /// The limit of all requests of a key, per 60 seconds. Null if that of the server applies.
@@ -73,6 +77,8 @@ impl From<Tenant> for Account {
             developer_access: tenant.developer_access,
             time_zone: tenant.time_zone.to_string(),
             currency: tenant.currency,
+            address: tenant.address,
+            tax_number: tenant.tax_number,
             unique_contact_email: tenant.unique_contact_email,
             rate_limit: rate_limit.map(u32::from),
             write_rate_limits: WriteLimits {

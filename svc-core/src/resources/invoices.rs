@@ -20,8 +20,9 @@ use crate::error::{Error, FieldCode, Issue};
 use crate::input::{Apply, Input, Record};
 use crate::operation::{OperationText, Profile};
 use crate::resources::contacts::{self, ContactId, OfContact};
+use crate::resources::starts::HasStart;
 use crate::resources::{BusinessRecord, Filter, Resource, crud, set_scale};
-use crate::store::{RecordsOfContact, Repository, Tx};
+use crate::store::{RecordsByStart, RecordsOfContact, Repository, Tx};
 use crate::values::EventKind;
 use crate::values::{
     Amount, Currency, Date, Decimal, Id, Patch, RecordKind, TenantId, Text, TextEnum, TimeZone, Timestamp,
@@ -57,6 +58,13 @@ pub enum InvoiceStatus {
     Overdue,
     /// The invoice was voided, or refunded in full.
     Cancelled,
+}
+
+impl InvoiceStatus {
+    /// Returns whether the customer has to pay something: the invoice was sent, and neither paid in full nor voided.
+    pub fn is_unpaid(self) -> bool {
+        matches!(self, Self::Sent | Self::Viewed | Self::Partial | Self::Overdue)
+    }
 }
 
 /// The texts that the operations have in common.
@@ -154,6 +162,20 @@ impl BusinessRecord for Invoice {
 
 impl OfContact for Invoice {
     fn of_contact(tx: &mut dyn Tx) -> &mut dyn RecordsOfContact<Self> {
+        tx
+    }
+}
+
+/// While the customer has to pay, the due date counts as the start. Drafts and invoices that are paid or void have none.
+impl HasStart for Invoice {
+    const STARTS_ON_DATE: bool = true;
+
+    fn start(&self) -> Option<Timestamp> {
+        let due = self.due_date.filter(|_| self.status.is_unpaid());
+        due.map(Date::begins_in_utc)
+    }
+
+    fn by_start(tx: &mut dyn Tx) -> &mut dyn RecordsByStart<Self> {
         tx
     }
 }

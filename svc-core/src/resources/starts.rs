@@ -1,4 +1,5 @@
-//! Lists of bookings and jobs by when they start, for calendars and for what is on tomorrow.
+//! Lists of bookings and jobs by when they start, for calendars and for what is on tomorrow, and of unpaid invoices by when they
+//! are due.
 //!
 //! Several records may start at the same time, so the time of a start is no position in a list. A [`StartPlace`] is one: of
 //! the records that start at the same time, the one that was created first comes first. Its cursor has both times.
@@ -18,6 +19,9 @@ const READS: usize = 10;
 
 /// A record of something that starts at a time, or may be planned to.
 pub trait HasStart: OfContact {
+    /// Whether it starts on a calendar date, which counts as its beginning in UTC.
+    const STARTS_ON_DATE: bool = false;
+
     /// Returns when it starts. `None` while that is not planned.
     fn start(&self) -> Option<Timestamp>;
 
@@ -33,6 +37,16 @@ pub struct StartPlace {
     pub start: Timestamp,
     /// The first time of creation.
     pub created_from: Timestamp,
+}
+
+/// The order of a list by start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub enum StartOrder {
+    /// What starts soonest comes first.
+    #[default]
+    SoonestFirst,
+    /// What starts latest comes first.
+    LatestFirst,
 }
 
 /// The parameters of a list that can be sorted by when its records start.
@@ -99,12 +113,30 @@ pub async fn list<R: HasStart>(
     params: &StartListParams,
     filter: &R::Filter,
 ) -> Result<Page<R, String>, Error> {
+    list_in_order(tx, tenant, params, StartOrder::SoonestFirst, filter).await
+}
+
+/// Returns one page as [`list`] does, in one order or the other if the parameters name starts.
+///
+/// # Errors
+/// As for [`list`].
+pub async fn list_in_order<R: HasStart>(
+    tx: &mut dyn Tx,
+    tenant: TenantId,
+    params: &StartListParams,
+    order: StartOrder,
+    filter: &R::Filter,
+) -> Result<Page<R, String>, Error> {
     let Some((first, last)) = params.starts()? else { return list_unsorted(tx, tenant, params, filter).await };
     let key = tx.cursor_key().clone();
-    let scope = Scope { tenant, params, filter };
+    let scope = Scope { tenant, params, order, filter };
+    let begin = match order {
+        StartOrder::SoonestFirst => first,
+        StartOrder::LatestFirst => StartPlace { start: last, created_from: Timestamp::MAX },
+    };
     let from = match &params.cursor {
         Some(cursor) => scope.open::<R>(&key, cursor)?,
-        None => first,
+        None => begin,
     };
     let has_changed = |row: &R| params.updated_since.is_none_or(|since| row.updated_at() >= since.0);
     let is_of_contact = |row: &R| params.contact_id.is_none_or(|contact| row.contact() == Some(contact.uuid()));
@@ -113,22 +145,27 @@ pub async fn list<R: HasStart>(
     let limit = params.limit.unwrap_or_default().get();
     let mut data = Vec::new();
     let mut next = None;
-    if let Some(rows) = of_contact(tx, tenant, params.contact_id, from, last).await? {
+    let contact = params.contact_id.filter(|_| order == StartOrder::SoonestFirst);
+    if let Some(rows) = of_contact(tx, tenant, contact, from, last).await? {
         data.extend(rows.into_iter().filter(is_wanted));
     } else {
         next = Some(from);
         for _ in 0..READS {
             let Some(place) = next.filter(|_| data.len() < limit as usize) else { break };
-            let mut rows = R::by_start(tx).records_by_start(tenant, place, last, limit + 1).await?;
+            let records = R::by_start(tx);
+            let mut rows = match order {
+                StartOrder::SoonestFirst => records.records_by_start(tenant, place, last, limit + 1).await?,
+                StartOrder::LatestFirst => records.records_before(tenant, place, first.start, limit + 1).await?,
+            };
             let has_more = rows.len() > limit as usize;
             rows.truncate(limit as usize);
-            next = rows.last().and_then(after).filter(|_| has_more);
+            next = rows.last().and_then(|row| after(row, order)).filter(|_| has_more);
             data.extend(rows.into_iter().filter(is_wanted));
         }
     }
     if data.len() > limit as usize {
         data.truncate(limit as usize);
-        next = data.last().and_then(after);
+        next = data.last().and_then(|row| after(row, order));
     }
     Ok(Page::new(data, next.map(|next| scope.seal::<R>(&key, next))))
 }
@@ -170,15 +207,20 @@ async fn of_contact<R: HasStart>(
     Ok(Some(rows))
 }
 
-/// Returns the place after a record.
-fn after<R: HasStart>(row: &R) -> Option<StartPlace> {
-    row.start().map(|start| StartPlace { start, created_from: row.created_at().next() })
+/// Returns the place at which a list goes on after a record.
+pub(crate) fn after<R: HasStart>(row: &R, order: StartOrder) -> Option<StartPlace> {
+    let created_from = match order {
+        StartOrder::SoonestFirst => row.created_at().next(),
+        StartOrder::LatestFirst => row.created_at(),
+    };
+    row.start().map(|start| StartPlace { start, created_from })
 }
 
 /// The list by start that a cursor is valid for.
 struct Scope<'a, F> {
     tenant: TenantId,
     params: &'a StartListParams,
+    order: StartOrder,
     filter: &'a F,
 }
 
@@ -186,7 +228,7 @@ impl<F: Serialize> Scope<'_, F> {
     /// Returns the scope of a cursor that is valid beside others.
     fn of<R: HasStart>(&self, beside: impl Serialize) -> CursorScope {
         let StartListParams { contact_id, starts_from, starts_before, updated_since, .. } = *self.params;
-        let filter = ("by start", contact_id, starts_from, starts_before, self.filter, beside);
+        let filter = ("by start", self.order, contact_id, starts_from, starts_before, self.filter, beside);
         CursorScope::new(self.tenant, R::COLLECTION, updated_since, &filter)
     }
 

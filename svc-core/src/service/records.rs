@@ -12,6 +12,7 @@ use crate::operation::Listing;
 use crate::pages::{Limit, ListParams, MAX_LIMIT, Page, SentCursor, Since};
 use crate::platform::operations;
 use crate::resources::contacts::{self, Contact, ContactId, OfContact};
+use crate::resources::starts::{self, HasStart, StartListParams, StartOrder};
 use crate::resources::{Create, Delete, Resource, Update, crud};
 use crate::values::{Id, Timestamp};
 
@@ -192,6 +193,42 @@ impl<R: OfContact> Records<'_, R> {
         let input = (tenant, params, contact, range);
         let list = runner.read(R::PROFILE.list.id, input, async |tx, (tenant, params, contact, range)| {
             contacts::list_of(tx, *tenant, params, *contact, range.clone()).await
+        });
+        list.await
+    }
+}
+
+impl<R: HasStart> Records<'_, R> {
+    /// Returns one page of the records by when they start, or of invoices that await payment by when they are due.
+    ///
+    /// # Errors
+    /// [`Error::InvalidCursor`] if the cursor was not returned for this list with the same parameters, and
+    /// [`Error::Validation`] if the range of starts is empty.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    /// use svc_core::today::Days;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// let (jobs, zone) = (svc.account(tenant).jobs(), svc.account(tenant).settings().await?.time_zone);
+    /// let start = Some("2026-03-15T09:00:00Z".parse()?);
+    /// let job = jobs.create(JobCreate { scheduled_start: start, ..JobCreate::new("New pump".parse()?) }).await?;
+    /// let week = Days::Week.params::<Job>("2026-03-15".parse()?, &zone);
+    /// assert_eq!(jobs.by_start(week, Days::Week.order::<Job>(), JobFilter::default()).await?.data, [job]);
+    /// # Ok(()) });
+    /// ```
+    pub async fn by_start(
+        self,
+        params: StartListParams,
+        order: StartOrder,
+        filter: R::Filter,
+    ) -> Result<Page<R, String>, Error> {
+        let Account { runner, id: tenant } = self.account;
+        let input = (tenant, params, order, filter);
+        let list = runner.read(R::PROFILE.list.id, input, async |tx, (tenant, params, order, filter)| {
+            starts::list_in_order(tx, *tenant, params, *order, filter).await
         });
         list.await
     }

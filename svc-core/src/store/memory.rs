@@ -13,6 +13,7 @@ mod requests;
 mod retention;
 mod sandboxes;
 mod search;
+mod shared_links;
 mod streams;
 mod subscriptions;
 mod table;
@@ -40,6 +41,7 @@ use crate::accounts::members::Member;
 use crate::accounts::operational::{OperationalEvent, OperationalEventId};
 use crate::accounts::platform_keys::{PlatformKey, PlatformKeyId};
 use crate::accounts::sessions::{Session, SessionId};
+use crate::accounts::shared_links::{SharedLink, SharedLinkId};
 use crate::accounts::tenants::{NumberKind, Tenant};
 use crate::env::Env;
 use crate::error::{Error, StoreError};
@@ -181,6 +183,7 @@ tables! {
     dashboard_links: [u8; 32] => DashboardLink,
     sessions: SessionId => (Session, [u8; 32]),
     members: Key<Member> => Member,
+    shared_links: SharedLinkId => (SharedLink, [u8; 32]),
     responses: (TenantId, String) => StoredResponse,
     events: Key<Event> => Event,
     event_actors: Key<Event> => String,

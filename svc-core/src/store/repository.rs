@@ -84,6 +84,16 @@ pub trait RecordsByStart<R: HasStart>: Send {
         last: Timestamp,
         limit: u32,
     ) -> StoreResult<Vec<R>>;
+
+    /// Returns at most `limit` records before a place, of those that start at `first` or later: in the opposite order, so the
+    /// latest first. It costs O(limit).
+    async fn records_before(
+        &mut self,
+        tenant: TenantId,
+        before: StartPlace,
+        first: Timestamp,
+        limit: u32,
+    ) -> StoreResult<Vec<R>>;
 }
 
 /// Payments of invoices, and refunds.

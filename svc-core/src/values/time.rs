@@ -103,6 +103,11 @@ impl Timestamp {
 }
 
 impl Timestamp {
+    /// Returns the calendar date in UTC.
+    pub fn utc_date(self) -> Date {
+        Date(self.civil().date())
+    }
+
     /// Returns the date and the time of day in UTC.
     fn civil(self) -> civil::DateTime {
         match jiff::Timestamp::from_microsecond(self.0) {
@@ -188,6 +193,56 @@ impl Date {
     #[must_use]
     pub fn first_of_month(self) -> Self {
         Self(self.0.first_of_month())
+    }
+
+    /// Returns the first date of the month after its own. The last month has none.
+    ///
+    /// ```
+    /// use svc_core::values::Date;
+    /// assert_eq!(Date::parse("2026-12-14")?.first_of_next_month(), Date::parse("2027-01-01").ok());
+    /// # Ok::<(), svc_core::error::Issue>(())
+    /// ```
+    pub fn first_of_next_month(self) -> Option<Self> {
+        self.0.last_of_month().tomorrow().ok().map(Self)
+    }
+
+    /// Returns the first date of the month before its own. The first month has none.
+    pub fn first_of_previous_month(self) -> Option<Self> {
+        let last = self.0.first_of_month().yesterday().ok().filter(|date| date.year() >= 0)?;
+        Some(Self(last.first_of_month()))
+    }
+
+    /// Returns the Monday of its week.
+    ///
+    /// ```
+    /// use svc_core::values::Date;
+    /// assert_eq!(Date::parse("2026-03-15")?.monday().to_string(), "2026-03-09");
+    /// # Ok::<(), svc_core::error::Issue>(())
+    /// ```
+    #[must_use]
+    pub fn monday(self) -> Self {
+        self.plus_days(-i64::from(self.0.weekday().to_monday_zero_offset()))
+    }
+
+    /// Returns the name of its day of the week in English, such as `Sunday`.
+    pub fn weekday(self) -> &'static str {
+        const NAMES: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+        NAMES[usize::from(self.0.weekday().to_monday_zero_offset().unsigned_abs())]
+    }
+
+    /// Returns its month and year in English, such as `March 2026`.
+    pub fn month_and_year(self) -> String {
+        self.0.strftime("%B %Y").to_string()
+    }
+
+    /// Returns the number of its day in the month.
+    pub fn day_of_month(self) -> i8 {
+        self.0.day()
+    }
+
+    /// Returns when it begins in UTC.
+    pub fn begins_in_utc(self) -> Timestamp {
+        Timestamp::from_micros(self.days() * 24 * 60 * 60 * MICROS_PER_SECOND)
     }
 
     /// Returns the days since 1970-01-01, as databases count them.

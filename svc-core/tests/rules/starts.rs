@@ -6,13 +6,20 @@ use svc_core::pages::{Limit, Page, Since};
 use svc_core::resources::bookings::{Booking, BookingFilter, BookingStatus};
 use svc_core::resources::contacts::{Contact, ContactId};
 use svc_core::resources::jobs::{Job, JobFilter, JobStatus};
-use svc_core::resources::starts::{self, HasStart, StartListParams};
+use svc_core::resources::starts::{self, HasStart, StartListParams, StartOrder};
 use svc_core::resources::{Filter as _, Resource};
 use svc_core::values::Id;
 
 use super::{Rules, refusal, time};
 
 impl Rules {
+    fn latest_first(&self, params: &StartListParams) -> Result<Page<Booking, String>, Error> {
+        self.write((self.tenant, params.clone()), async |tx, (tenant, params)| {
+            let (order, none) = (StartOrder::LatestFirst, BookingFilter::none());
+            starts::list_in_order::<Booking>(tx, *tenant, params, order, &none).await
+        })
+    }
+
     fn by_start<R: HasStart>(&self, params: &StartListParams, filter: &R::Filter) -> Result<Page<R, String>, Error> {
         let input = (self.tenant, params.clone(), filter.clone());
         self.write(input, async |tx, (tenant, params, filter)| starts::list::<R>(tx, *tenant, params, filter).await)
@@ -153,6 +160,38 @@ fn a_booking_that_moves_between_pages_moves_no_other() {
     let next = fixture.by_start::<Booking>(&next, &BookingFilter::none()).unwrap();
     assert_eq!(next.data.iter().map(Booking::id).collect::<Vec<_>>(), [ids[3], ids[5], ids[2]]);
     assert_eq!(next.next_cursor, None);
+}
+
+#[test]
+fn what_starts_latest_comes_first_if_that_is_asked_for() {
+    let fixture = Rules::new();
+    let contact = fixture.contact();
+    let starts =
+        ["2026-02-28T09:00:00Z", "2026-03-15T09:00:00Z", "2026-03-15T09:00:00Z", "2026-03-31T23:59:59.999999Z"];
+    let ids = starts.map(|start| fixture.booking(contact, start).id);
+    fixture.booking(contact, "2026-04-01T00:00:00Z");
+    for limit in [1, 2, 50] {
+        let (mut found, mut params) = (Vec::new(), pages_of(limit));
+        loop {
+            let page = fixture.latest_first(&params).unwrap();
+            found.extend(page.data.iter().map(|booking| booking.id));
+            let Some(next) = page.next_cursor else { break };
+            params.cursor = Some(next);
+        }
+        assert_eq!(found, [ids[3], ids[2], ids[1]], "{limit}");
+    }
+    let before = StartListParams { starts_from: None, ..in_march() };
+    let all: Vec<_> = fixture.latest_first(&before).unwrap().data.iter().map(|booking| booking.id).collect();
+    assert_eq!(all, [ids[3], ids[2], ids[1], ids[0]]);
+    // A booking that moves meanwhile moves no other.
+    let first = fixture.latest_first(&pages_of(2)).unwrap();
+    let times = json!({ "start_time": "2026-03-30T09:00:00Z", "end_time": "2026-03-30T10:00:00Z" });
+    fixture.update::<Booking>(ids[2], times).unwrap();
+    let next = StartListParams { cursor: first.next_cursor.clone(), ..pages_of(2) };
+    let next: Vec<_> = fixture.latest_first(&next).unwrap().data.iter().map(|booking| booking.id).collect();
+    assert_eq!(next, [ids[1]]);
+    let other_order = StartListParams { cursor: first.next_cursor, ..pages_of(2) };
+    assert_eq!(refusal(fixture.by_start::<Booking>(&other_order, &BookingFilter::none())), "invalid_cursor");
 }
 
 #[test]

@@ -82,6 +82,7 @@ impl Identity {
             expires_at: now,
             last_used_at: now,
             viewed_tenant_id: None,
+            member_id: None,
         };
         Some((session, secret.reveal().to_owned()))
     }

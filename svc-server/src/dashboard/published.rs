@@ -171,6 +171,7 @@ mod tests {
             expires_at: now,
             last_used_at: now,
             viewed_tenant_id: None,
+            member_id: None,
         }
     }
 

@@ -33,7 +33,10 @@ CREATE TABLE tenants (
     -- The account whose sandbox the tenant is, and the sandbox of an account. There is no foreign key, as tenants are copied in
     -- the order of their ids.
     sandbox_of           uuid,
-    sandbox_id           uuid
+    sandbox_id           uuid,
+    -- What invoices and quotes say about the business.
+    address              text,
+    tax_number           text
 )
 -- Each write moves the clock.
 WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
@@ -207,6 +210,8 @@ CREATE INDEX invoices_changed ON invoices (tenant_id, updated_at);
 CREATE INDEX invoices_by_status ON invoices (tenant_id, status, id);
 CREATE INDEX invoices_by_status_changed ON invoices (tenant_id, status, updated_at);
 CREATE INDEX invoices_by_id ON invoices USING hash (id);
+CREATE INDEX invoices_by_due_date ON invoices (tenant_id, due_date, id)
+    WHERE status IN ('sent', 'viewed', 'partial', 'overdue') AND due_date IS NOT NULL;
 CREATE INDEX invoices_of_contact ON invoices (tenant_id, contact_id, id) WHERE contact_id IS NOT NULL;
 
 CREATE TABLE payments (
@@ -551,6 +556,18 @@ CREATE TABLE members (
 );
 CREATE INDEX members_by_email ON members (email, tenant_id);
 
+-- Secret addresses at which people see one thing of an account. Revoking one deletes it.
+CREATE TABLE shared_links (
+    id          uuid             NOT NULL PRIMARY KEY,
+    secret_hash bytea            NOT NULL UNIQUE CHECK (length(secret_hash) = 32),
+    tenant_id   uuid             NOT NULL REFERENCES tenants (id),
+    purpose     text COLLATE "C" NOT NULL CHECK (purpose IN ('invoice', 'quote', 'calendar')),
+    -- The invoice or the quote.
+    record_id   uuid,
+    created_at  timestamptz      NOT NULL
+);
+CREATE INDEX shared_links_of_tenant ON shared_links (tenant_id, purpose, record_id);
+
 -- Links that sign a person in to the dashboard once. Using one deletes it.
 CREATE TABLE dashboard_links (
     token_hash bytea       NOT NULL PRIMARY KEY CHECK (length(token_hash) = 32),
@@ -560,7 +577,9 @@ CREATE TABLE dashboard_links (
     role       text        NOT NULL CHECK (role IN ('viewer', 'developer', 'owner')),
     identity   text        NOT NULL,
     created_at timestamptz NOT NULL,
-    expires_at timestamptz NOT NULL
+    expires_at timestamptz NOT NULL,
+    -- The member whom the link signs in, with the role that the member has then.
+    member_id  uuid
 );
 CREATE INDEX dashboard_links_expired ON dashboard_links (expires_at);
 
@@ -578,7 +597,9 @@ CREATE TABLE dashboard_sessions (
     -- The tenant that an operator looks at.
     viewed_tenant_id uuid        REFERENCES tenants (id),
     -- The address of the member whose session it is. NULL for a session that a link began.
-    email            text
+    email            text,
+    -- The member whom a link signed in.
+    member_id        uuid
 );
 CREATE INDEX dashboard_sessions_of_tenant ON dashboard_sessions (tenant_id, id);
 CREATE INDEX dashboard_sessions_expired ON dashboard_sessions (expires_at);

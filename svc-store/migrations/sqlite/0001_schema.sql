@@ -35,7 +35,10 @@ CREATE TABLE tenants (
     -- The account whose sandbox the tenant is, and the sandbox of an account. There is no foreign key, as tenants are copied in
     -- the order of their ids.
     sandbox_of           BLOB    CHECK (length(sandbox_of) = 16),
-    sandbox_id           BLOB    CHECK (length(sandbox_id) = 16)
+    sandbox_id           BLOB    CHECK (length(sandbox_id) = 16),
+    -- What invoices and quotes say about the business.
+    address              TEXT,
+    tax_number           TEXT
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX tenants_by_overdue_check ON tenants (overdue_check_at);
 -- A search for work that failed leaves out sandboxes, which are few.
@@ -193,6 +196,8 @@ CREATE INDEX invoices_changed ON invoices (tenant_id, updated_at);
 CREATE INDEX invoices_by_status ON invoices (tenant_id, status, id);
 CREATE INDEX invoices_by_status_changed ON invoices (tenant_id, status, updated_at);
 CREATE INDEX invoices_by_id ON invoices (id);
+CREATE INDEX invoices_by_due_date ON invoices (tenant_id, due_date, id)
+    WHERE status IN ('sent', 'viewed', 'partial', 'overdue') AND due_date IS NOT NULL;
 CREATE INDEX invoices_of_contact ON invoices (tenant_id, contact_id, id) WHERE contact_id IS NOT NULL;
 
 CREATE TABLE payments (
@@ -532,6 +537,18 @@ CREATE TABLE members (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX members_by_email ON members (email, tenant_id);
 
+-- Secret addresses at which people see one thing of an account. Revoking one deletes it.
+CREATE TABLE shared_links (
+    id          BLOB    NOT NULL PRIMARY KEY CHECK (length(id) = 16),
+    secret_hash BLOB    NOT NULL UNIQUE CHECK (length(secret_hash) = 32),
+    tenant_id   BLOB    NOT NULL REFERENCES tenants (id),
+    purpose     TEXT    NOT NULL CHECK (purpose = 'invoice' OR purpose = 'quote' OR purpose = 'calendar'),
+    -- The invoice or the quote.
+    record_id   BLOB    CHECK (length(record_id) = 16),
+    created_at  INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX shared_links_of_tenant ON shared_links (tenant_id, purpose, record_id);
+
 -- Links that sign a person in to the dashboard once. Using one deletes it.
 CREATE TABLE dashboard_links (
     token_hash BLOB    NOT NULL PRIMARY KEY CHECK (length(token_hash) = 32),
@@ -541,7 +558,9 @@ CREATE TABLE dashboard_links (
     role       TEXT    NOT NULL CHECK (role = 'viewer' OR role = 'developer' OR role = 'owner'),
     identity   TEXT    NOT NULL,
     created_at INTEGER NOT NULL,
-    expires_at INTEGER NOT NULL
+    expires_at INTEGER NOT NULL,
+    -- The member whom the link signs in, with the role that the member has then.
+    member_id  BLOB    CHECK (length(member_id) = 16)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX dashboard_links_expired ON dashboard_links (expires_at);
 
@@ -559,7 +578,9 @@ CREATE TABLE dashboard_sessions (
     -- The tenant that an operator looks at.
     viewed_tenant_id BLOB    REFERENCES tenants (id),
     -- The address of the member whose session it is. NULL for a session that a link began.
-    email            TEXT
+    email            TEXT,
+    -- The member whom a link signed in.
+    member_id        BLOB    CHECK (length(member_id) = 16)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX dashboard_sessions_of_tenant ON dashboard_sessions (tenant_id, id);
 CREATE INDEX dashboard_sessions_expired ON dashboard_sessions (expires_at);
@@ -712,6 +733,7 @@ INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES
     ('contacts', 'contacts_unchanged_by_email', '1000000 50000 2 2 1'),
     ('contacts', 'sqlite_autoindex_contacts_2', '1000000 50000 1'),
     ('invoices', 'invoices', '1000000 50000 1'),
+    ('invoices', 'invoices_by_due_date', '100000 5000 50 1'),
     ('invoices', 'invoices_by_id', '1000000 2 1'),
     ('invoices', 'invoices_by_status', '1000000 50000 7000 1'),
     ('invoices', 'invoices_by_status_changed', '1000000 50000 7000 1'),

@@ -32,6 +32,7 @@ const DATA: &[(&str, &str)] = &[
     ("search_texts", "kind, id"),
     ("search_progress", "tenant_id"),
     ("stream_positions", "stream_id"),
+    ("shared_links", "id"),
 ];
 /// The tables with what is left of an account then.
 const ACCOUNT: &[(&str, &str)] = &[

@@ -14,13 +14,13 @@ use crate::table::{TableRow, fields, record, select};
 
 record!(DashboardLink, "dashboard_links", key: [token_hash], {
     extra: [token_hash: [u8; 32]],
-    inserted: [id, tenant_id, role, identity, created_at, expires_at],
+    inserted: [id, tenant_id, role, identity, created_at, expires_at, member_id],
     updated: [],
 });
 
 record!(Session, "dashboard_sessions", key: [id], {
     extra: [token_hash: [u8; 32]],
-    inserted: [id, email, identity, created_at, expires_at, last_used_at],
+    inserted: [id, email, identity, created_at, expires_at, last_used_at, member_id],
     updated: [tenant_id, role, viewed_tenant_id],
 });
 

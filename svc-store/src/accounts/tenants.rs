@@ -17,7 +17,9 @@ use crate::table::{TableRow, insert_params, record, select};
 record!(Tenant, "tenants", key: [id], {
     extra: [clock: Timestamp, overdue_check_at: Timestamp],
     inserted: [id, created_at, sandbox_of],
-    updated: [name, developer_access, time_zone, currency, unique_contact_email, limits, max_webhooks, sandbox_id],
+    updated: [
+        name, developer_access, time_zone, currency, unique_contact_email, limits, max_webhooks, sandbox_id, address, tax_number
+    ],
 });
 
 /// The columns of a tenant that credentials have.

@@ -8,6 +8,7 @@ use svc_core::accounts::keys::ApiKey;
 use svc_core::accounts::members::Member;
 use svc_core::accounts::operational::OperationalEvent;
 use svc_core::accounts::platform_keys::PlatformKey;
+use svc_core::accounts::shared_links::SharedLink;
 use svc_core::accounts::tenants::Tenant;
 use svc_core::requests::ApiRequest;
 use svc_core::resources::bookings::Booking;
@@ -100,6 +101,7 @@ pub(crate) const TABLES: &[TableInfo] = &[
     TableInfo::of::<LastNumber>(),
     TableInfo::of::<ApiKey>(),
     TableInfo::of::<Member>(),
+    TableInfo::of::<SharedLink>(),
     TableInfo::of::<PlatformKey>(),
     TableInfo::of::<App>(),
     TableInfo::of::<Grant>(),

@@ -4,7 +4,7 @@ use svc_core::resources::invoices::{Invoice, InvoiceFilter};
 use svc_core::values::{Amount, TenantId};
 
 use crate::sql::Param;
-use crate::table::{Query, ResourceTable, record};
+use crate::table::{Query, ResourceTable, StartTable, record};
 
 record!(Invoice, "invoices", key: [tenant_id, id], {
     extra: [tenant_id: TenantId],
@@ -32,4 +32,9 @@ impl ResourceTable for Invoice {
             query.equals("invoice_number", Param::Text(number.to_string().into()));
         }
     }
+}
+
+impl StartTable for Invoice {
+    const START: &'static str = "due_date";
+    const CONDITION: &'static str = " AND status IN ('sent', 'viewed', 'partial', 'overdue')";
 }

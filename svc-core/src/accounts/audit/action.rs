@@ -4,6 +4,8 @@ use crate::values::TextEnum;
 
 /// The kind of a changed tenant.
 pub(crate) const TENANT: &str = "tenant";
+/// The kind of a changed shared link.
+pub(crate) const SHARED_LINK: &str = "shared_link";
 
 /// The action on an object that has an entry of its own. Changes of records are named by their events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]

@@ -7,7 +7,7 @@ use crate::accounts::keys::{self, KeyCreate, KeyId};
 use crate::accounts::members::{self, Member, MemberId};
 use crate::accounts::platform_keys::Area;
 use crate::accounts::{audit, tenants};
-use crate::error::Error;
+use crate::error::{Error, FieldCode, Issue};
 use crate::lookup::{self, RecordId};
 use crate::operation::{Method, Operation};
 use crate::pages::Page;
@@ -305,10 +305,20 @@ pub const CREATE_DASHBOARD_LINK: Operation<TenantId, DashboardLinkCreate, Dashbo
     "dashboard-links",
     "",
     &async |tx, account, input: &DashboardLinkCreate| {
-        let link = dashboard_links::DashboardLinkCreate::to(account, input.role);
-        let link = match &input.identity {
-            Some(identity) => link.identity(identity.as_str()),
-            None => link,
+        let link = match (input.role, &input.identity, &input.email) {
+            (None, None, Some(email)) => dashboard_links::DashboardLinkCreate::to_member(account, email.clone()),
+            (_, _, Some(_)) => {
+                let reason = "takes the role and the name of the member; leave `role` and `identity` out";
+                return Err(Issue::new(FieldCode::InvalidFormat, reason).on("email"));
+            }
+            (None, _, None) => {
+                let reason = "is required, unless `email` names a member";
+                return Err(Issue::new(FieldCode::Required, reason).on("role"));
+            }
+            (Some(role), None, None) => dashboard_links::DashboardLinkCreate::to(account, role),
+            (Some(role), Some(identity), None) => {
+                dashboard_links::DashboardLinkCreate::to(account, role).identity(identity.as_str())
+            }
         };
         Ok(DashboardLink::new(account, dashboard_links::create(tx, link).await?))
     },
@@ -317,8 +327,9 @@ pub const CREATE_DASHBOARD_LINK: Operation<TenantId, DashboardLinkCreate, Dashbo
 .creates()
 .described(
     "Create a dashboard link",
-    "Creates a link that signs a person in to the dashboard of the account, with any role. It works once, for ten \
-     minutes. A key with the scope `members:write` can make a link for an owner, who manages API keys, settings and \
+    "Creates a link that signs a person in to the dashboard of the account, with any role, or as the member with \
+     `email`. It works once, for ten minutes. An \
+     address that is not a member's is refused with 409 `not_allowed`; add the member first. A key with the scope `members:write` can make a link for an owner, who manages API keys, settings and \
      members there: the session that the link begins goes on when the key is revoked.",
     "The created link.",
 );

@@ -116,14 +116,35 @@ where
         last: Timestamp,
         limit: u32,
     ) -> StoreResult<Vec<R>> {
-        let order = Order::NewestFirst { before: None };
-        let rows = self.list(tenant, &ListQuery { limit: u32::MAX, order, filter: R::Filter::none() }).await?;
-        let place = |row: R| row.start().map(|start| (StartPlace { start, created_from: row.created_at() }, row));
-        let mut rows: Vec<_> = rows.into_iter().filter_map(place).collect();
-        rows.retain(|(place, _)| *place >= from && place.start <= last);
-        rows.sort_by_key(|(place, _)| *place);
-        Ok(rows.into_iter().take(limit as usize).map(|(_, row)| row).collect())
+        let rows = by_start(self, tenant).await?;
+        let rows = rows.into_iter().filter(|(place, _)| *place >= from && place.start <= last);
+        Ok(rows.take(limit as usize).map(|(_, row)| row).collect())
     }
+
+    async fn records_before(
+        &mut self,
+        tenant: TenantId,
+        before: StartPlace,
+        first: Timestamp,
+        limit: u32,
+    ) -> StoreResult<Vec<R>> {
+        let rows = by_start(self, tenant).await?;
+        let rows = rows.into_iter().rev().filter(|(place, _)| *place < before && place.start >= first);
+        Ok(rows.take(limit as usize).map(|(_, row)| row).collect())
+    }
+}
+
+/// Returns all records that have a start, with their places, in the order of these.
+async fn by_start<R: HasStart>(
+    repository: &mut dyn Repository<R>,
+    tenant: TenantId,
+) -> StoreResult<Vec<(StartPlace, R)>> {
+    let order = Order::NewestFirst { before: None };
+    let rows = repository.list(tenant, &ListQuery { limit: u32::MAX, order, filter: R::Filter::none() }).await?;
+    let place = |row: R| row.start().map(|start| (StartPlace { start, created_from: row.created_at() }, row));
+    let mut rows: Vec<_> = rows.into_iter().filter_map(place).collect();
+    rows.sort_by_key(|(place, _)| *place);
+    Ok(rows)
 }
 
 #[async_trait]

@@ -25,8 +25,8 @@ pub(crate) const MEMORY: u32 = 128;
 /// The filters in the query.
 const FILTERS: [&str; 6] = ["actor", "kind", "object", "within", "since", "until"];
 /// The kinds of objects that the log names, besides those of events.
-const KINDS: [&str; 9] =
-    ["webhook", "delivery", "key", "grant", "app", "member", "session", "dashboard_link", "tenant"];
+const KINDS: [&str; 10] =
+    ["webhook", "delivery", "key", "grant", "app", "member", "session", "dashboard_link", "shared_link", "tenant"];
 
 /// Those that are there with apps alone.
 const KINDS_OF_APPS: [&str; 2] = ["grant", "app"];

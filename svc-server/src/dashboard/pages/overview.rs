@@ -1,9 +1,8 @@
 //! The first page of an account: what its owner wants to know in the morning.
 
-use svc_core::today::{EXPIRES_WITHIN_DAYS, MAX_READ, Receivable, Today};
+use svc_core::today::{EXPIRES_WITHIN_DAYS, MAX_READ, Receivable};
 use svc_core::values::{Amount, Currency};
 
-use super::records::Worklist;
 use super::traffic::{first_steps_if_new, overview_tabs};
 use crate::dashboard::prelude::*;
 
@@ -16,26 +15,28 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     let (receivables, paid) = (today.receivables(), today.paid());
     let overdue: Vec<(Currency, Amount)> = amounts(&receivables, Receivable::overdue);
     let is_overdue = overdue.iter().any(|(_, amount)| amount.minor() > 0);
-    let list = |list: Worklist| cx.url(&list.path());
     let month = today.date.first_of_month();
     let content = html! {
         (heading("Overview", &format!("{}, in the time zone {}.", today.date, tenant.time_zone), html! {}))
         (overview_tabs(cx))
         (first_steps_if_new(cx, tenant).await?)
         div.figures {
-            (linked_figure(&list(Worklist::Unpaid), "Outstanding", &sums(&amounts(&receivables, Receivable::total)), Tone::Neutral,
+            (linked_figure(&cx.url("/invoices?show=outstanding"), "Outstanding", &sums(&amounts(&receivables, Receivable::total)), Tone::Neutral,
                 &count(today.unpaid.len(), "invoice", "invoices")))
-            (linked_figure(&list(Worklist::Overdue), "Overdue", &sums(&overdue), if is_overdue { Tone::Bad } else { Tone::Neutral },
-                &count(Worklist::Overdue.count(&today), "invoice", "invoices")))
+            (linked_figure(&cx.url("/invoices?show=overdue"), "Overdue", &sums(&overdue), if is_overdue { Tone::Bad } else { Tone::Neutral },
+                &count(today.overdue().count(), "invoice", "invoices")))
             (linked_figure(&cx.url(&format!("/payments?since={month}")), "Paid this month", &sums(&paid), Tone::Neutral,
                 "less refunds"))
         }
         div.figures {
-            (work_figure(cx, &today, Worklist::BookingsToday, "Bookings today", "confirmed"))
-            (work_figure(cx, &today, Worklist::BookingsTomorrow, "Bookings tomorrow", "confirmed"))
-            (work_figure(cx, &today, Worklist::ExpiringQuotes, "Quotes that expire",
+            (work_figure(cx, "/bookings?show=today&status=confirmed", today.bookings_today().count(), "Bookings today",
+                "confirmed"))
+            (work_figure(cx, "/bookings?show=tomorrow&status=confirmed", today.bookings_tomorrow().count(),
+                "Bookings tomorrow", "confirmed"))
+            (work_figure(cx, "/quotes?show=expiring", today.expiring.len(), "Quotes that expire",
                 &format!("within {EXPIRES_WITHIN_DAYS} days, and not decided")))
-            (work_figure(cx, &today, Worklist::UninvoicedJobs, "Jobs to invoice", "completed, without an invoice"))
+            (work_figure(cx, "/jobs?show=uninvoiced", today.uninvoiced.len(), "Jobs to invoice",
+                "completed, without an invoice"))
         }
         @if today.is_cut {
             p.hint { "Of each status, of payments and of bookings, " (number(MAX_READ as u64)) " count at most." }
@@ -45,9 +46,8 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     Ok(layout::page(cx, Some(tenant), "Overview", &content))
 }
 
-fn work_figure(cx: &Context<'_>, today: &Today, list: Worklist, name: &str, note: &str) -> Markup {
-    let count = list.count(today);
-    linked_figure(&cx.url(&list.path()), name, &number(count as u64), Tone::Neutral, note)
+fn work_figure(cx: &Context<'_>, list: &str, count: usize, name: &str, note: &str) -> Markup {
+    linked_figure(&cx.url(list), name, &number(count as u64), Tone::Neutral, note)
 }
 
 fn amounts(receivables: &[Receivable], of: fn(&Receivable) -> Amount) -> Vec<(Currency, Amount)> {

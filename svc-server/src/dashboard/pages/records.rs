@@ -21,7 +21,6 @@ pub(crate) use self::show::show;
 pub(super) use self::values::{
     ContactNames, FieldValues, is_amount, is_numbered, label, money, name, names_of, number_in, short,
 };
-pub(super) use self::worklist::Worklist;
 use super::kinds::Kind;
 
 /// The memory in which a list of records is made, or a piece of its CSV file, in records: with the fields of each as they are
@@ -50,9 +49,12 @@ impl Selection {
 }
 
 /// A page of records as JSON objects, and where the next page begins.
-type RecordPage = (Vec<Map<String, Value>>, Option<Uuid>);
+type RecordPage<C = Uuid> = (Vec<Map<String, Value>>, Option<C>);
 
-fn objects<R>(page: &Page<R>, object: fn(&R) -> Result<Map<String, Value>, Error>) -> Result<RecordPage, Error> {
+fn objects<R, C>(
+    page: Page<R, C>,
+    object: fn(&R) -> Result<Map<String, Value>, Error>,
+) -> Result<RecordPage<C>, Error> {
     Ok((page.data.iter().map(object).collect::<Result<_, _>>()?, page.next_cursor))
 }
 
@@ -77,6 +79,21 @@ fn object<R: Serialize>(record: &R) -> Result<Map<String, Value>, Error> {
     }
 }
 
+/// Reads a filter that was sent. An empty one is none.
+fn parsed<T, I: std::fmt::Display>(
+    field: &'static str,
+    text: &str,
+    parse: impl FnOnce(&str) -> Result<T, I>,
+) -> Result<Option<T>, Error> {
+    let parse = |text| parse(text).map_err(|issue| Error::NotAllowed(format!("The {field} {issue}.")));
+    (!text.is_empty()).then_some(text).map(parse).transpose()
+}
+
+/// Reads the status that a list is filtered by.
+fn status_of<T>(text: &str, parse: impl FnOnce(&str) -> Option<T>) -> Result<Option<T>, Error> {
+    parsed("status", text, |text| parse(text).ok_or("is not one of those that there are"))
+}
+
 /// Returns a page of records.
 async fn find(
     account: Account<'_>,
@@ -84,53 +101,42 @@ async fn find(
     selection: &Selection,
     params: ListParams,
 ) -> Result<RecordPage, Error> {
-    fn parsed<T, I: std::fmt::Display>(
-        field: &'static str,
-        text: &str,
-        parse: impl FnOnce(&str) -> Result<T, I>,
-    ) -> Result<Option<T>, Error> {
-        let parse = |text| parse(text).map_err(|issue| Error::NotAllowed(format!("The {field} {issue}.")));
-        (!text.is_empty()).then_some(text).map(parse).transpose()
-    }
-    let known = "is not one of those that there are";
     let Selection { created, contact, search, status } = selection;
     let created = created.clone();
     match (kind.records, *contact) {
         (RecordKind::Contact, _) => {
             let email = parsed("email address", search, Email::parse)?;
             let filter = ContactFilter { email, ..ContactFilter::default() };
-            objects(&account.contacts().created_in(created, filter, params).await?, object)
+            objects(account.contacts().created_in(created, filter, params).await?, object)
         }
         (RecordKind::Invoice, Some(contact)) => {
-            objects(&account.invoices().of_contact(contact, created, params).await?, invoice_object)
+            objects(account.invoices().of_contact(contact, created, params).await?, invoice_object)
         }
         (RecordKind::Quote, Some(contact)) => {
-            objects(&account.quotes().of_contact(contact, created, params).await?, object)
+            objects(account.quotes().of_contact(contact, created, params).await?, object)
         }
         (RecordKind::Booking, Some(contact)) => {
-            objects(&account.bookings().of_contact(contact, created, params).await?, object)
+            objects(account.bookings().of_contact(contact, created, params).await?, object)
         }
-        (RecordKind::Job, Some(contact)) => {
-            objects(&account.jobs().of_contact(contact, created, params).await?, object)
-        }
+        (RecordKind::Job, Some(contact)) => objects(account.jobs().of_contact(contact, created, params).await?, object),
         (RecordKind::Invoice, None) => {
-            let status = parsed("status", status, |text| InvoiceStatus::from_text(text).ok_or(known))?;
+            let status = status_of(status, InvoiceStatus::from_text)?;
             let number = parsed("number", search, Text::parse)?;
             let filter = InvoiceFilter { status, number };
-            objects(&account.invoices().created_in(created, filter, params).await?, invoice_object)
+            objects(account.invoices().created_in(created, filter, params).await?, invoice_object)
         }
         (RecordKind::Quote, None) => {
-            let status = parsed("status", status, |text| QuoteStatus::from_text(text).ok_or(known))?;
-            objects(&account.quotes().created_in(created, QuoteFilter { status }, params).await?, object)
+            let status = status_of(status, QuoteStatus::from_text)?;
+            objects(account.quotes().created_in(created, QuoteFilter { status }, params).await?, object)
         }
         (RecordKind::Booking, None) => {
-            let status = parsed("status", status, |text| BookingStatus::from_text(text).ok_or(known))?;
-            objects(&account.bookings().created_in(created, BookingFilter { status }, params).await?, object)
+            let status = status_of(status, BookingStatus::from_text)?;
+            objects(account.bookings().created_in(created, BookingFilter { status }, params).await?, object)
         }
         (RecordKind::Job, None) => {
-            let status = parsed("status", status, |text| JobStatus::from_text(text).ok_or(known))?;
+            let status = status_of(status, JobStatus::from_text)?;
             let job_number = parsed("number", search, Text::parse)?;
-            objects(&account.jobs().created_in(created, JobFilter { status, job_number }, params).await?, object)
+            objects(account.jobs().created_in(created, JobFilter { status, job_number }, params).await?, object)
         }
     }
 }

@@ -12,6 +12,7 @@ use svc_core::accounts::members;
 use svc_core::accounts::operational::{OperationalEvent, OperationalKind};
 use svc_core::accounts::platform_keys::{self, PlatformKeyCreate, PlatformScope};
 use svc_core::accounts::sessions::Role;
+use svc_core::accounts::shared_links::{self, SharedLinkPurpose};
 use svc_core::accounts::tenants::{self, TenantCreate};
 use svc_core::error::Error;
 use svc_core::input::Input as _;
@@ -78,6 +79,11 @@ async fn fill_keys(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
     keys::revoke(tx, other.key.id).await?;
     for (email, role) in [("ada@example.com", Role::Owner), ("bob@example.com", Role::Viewer)] {
         members::add(tx, tenant, &Email::from_stored(email), role).await?;
+    }
+    for (purpose, record) in
+        [(SharedLinkPurpose::Invoice, Some(uuid::Uuid::max())), (SharedLinkPurpose::Calendar, None)]
+    {
+        shared_links::create(tx, tenant, purpose, record).await?;
     }
     tx.record_key_uses(&[KeyUse { key_id: key, used_at: now }]).await?;
     tx.claim_signature(key, &[255; 32], now).await?;

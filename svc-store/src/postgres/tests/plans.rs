@@ -24,9 +24,10 @@ CREATE FUNCTION word(words text[], n bigint) RETURNS text IMMUTABLE LANGUAGE sql
 INSERT INTO contacts (tenant_id, live, id, email, created_at, updated_at, deleted_at)
     SELECT tenant(n), n % 10 > 0, id(n), 'c' || n || '@example.com', at(n), at(n), CASE WHEN n % 10 = 0 THEN at(n) END
     FROM generate_series(1, 60000) n;
-INSERT INTO invoices (tenant_id, id, invoice_number, status, total, currency, created_at, updated_at, amount_paid)
-    SELECT tenant(n), id(n), 'INV-' || n, word('{draft,sent,viewed,partial,paid,overdue,cancelled}', n), 1, 'AUD',
-    at(n), at(n), 0 FROM generate_series(1, 60000) n;
+INSERT INTO invoices (tenant_id, id, invoice_number, status, due_date, total, currency, created_at, updated_at,
+    amount_paid)
+    SELECT tenant(n), id(n), 'INV-' || n, word('{draft,sent,viewed,partial,paid,overdue,cancelled}', n),
+    CASE WHEN n % 5 > 0 THEN date '2026-01-01' + (n % 365)::int END, 1, 'AUD', at(n), at(n), 0 FROM generate_series(1, 60000) n;
 INSERT INTO quotes (tenant_id, id, quote_number, status, total, currency, created_at, updated_at)
     SELECT tenant(n), id(n), 'QUO-' || n, word('{draft,sent,viewed,accepted,declined,expired,converted}', n), 1, 'AUD',
     at(n), at(n) FROM generate_series(1, 60000) n;
@@ -65,6 +66,7 @@ fn literal(param: &Param<'_>) -> String {
         Param::Text(text) => format!("'{text}'"),
         Param::Uuid(id) => format!("'{id}'"),
         Param::Time(at) => format!("'{at}'"),
+        Param::Date(date) => format!("'{date}'"),
         other => panic!("{other:?}"),
     }
 }

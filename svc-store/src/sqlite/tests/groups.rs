@@ -138,6 +138,8 @@ fn named(env: &Env, name: &str) -> tenants::Tenant {
         developer_access: tenants::DeveloperAccess::Approved,
         time_zone: svc_core::values::TimeZone::UTC,
         currency: svc_core::values::Currency::AUD,
+        address: None,
+        tax_number: None,
         unique_contact_email: true,
         limits: svc_core::accounts::limits::RateLimits::default(),
         max_webhooks: None,

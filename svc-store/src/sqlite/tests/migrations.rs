@@ -1,6 +1,7 @@
 //! The migrations of a file, and what its schema refuses.
 
 use svc_core::accounts::sessions::Role;
+use svc_core::accounts::shared_links::SharedLinkPurpose;
 use svc_core::accounts::tenants::DeveloperAccess;
 use svc_core::resources::bookings::BookingStatus;
 use svc_core::resources::invoices::InvoiceStatus;
@@ -41,6 +42,7 @@ fn columns_of_enumerations_take_no_other_text() {
         ("jobs", "status", texts(JobStatus::ALL)),
         ("members", "role", texts(Role::ALL)),
         ("quotes", "status", texts(QuoteStatus::ALL)),
+        ("shared_links", "purpose", texts(SharedLinkPurpose::ALL)),
         ("tenants", "developer_access", texts(DeveloperAccess::ALL)),
     ];
     for (table, column, texts) in columns {
@@ -55,7 +57,7 @@ fn columns_of_enumerations_take_no_other_text() {
                     (name, _) if name == column => format!("'{text}'"),
                     ("next_attempt_at", _) => next_attempt_at.clone(),
                     ("end_time", _) => "2".to_owned(),
-                    ("token_hash", _) => "randomblob(32)".to_owned(),
+                    ("token_hash" | "secret_hash", _) => "randomblob(32)".to_owned(),
                     (_, "BLOB") => "randomblob(16)".to_owned(),
                     (_, "TEXT") => "hex(randomblob(1)) || 'x'".to_owned(),
                     _ if is_required => "1".to_owned(),

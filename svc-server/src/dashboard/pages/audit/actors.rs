@@ -84,6 +84,7 @@ impl Actors {
             Some(("platform_key", _)) => "the platform API".to_owned(),
             Some(("key", id)) => format!("key {id}"),
             Some(("app", id)) => format!("app {id}"),
+            Some(("shared_link", _)) => "the customer, by a link".to_owned(),
             _ => match actor {
                 "system" => "the service".to_owned(),
                 "sender" => "the webhook sender".to_owned(),

@@ -55,6 +55,7 @@ pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     let is_filtered = !cx.query.encoded(&FILTERS).is_empty();
     let content = html! {
         (heading(kind.title, "", new_button(cx, kind)))
+        (worklist::tabs(cx, kind, None))
         (filter_form(cx, kind, &path, &values))
         @match &found {
             Err(reason) => { p.banner.bad role="alert" { (reason) } }
@@ -96,10 +97,15 @@ fn none_yet(tenant: &Tenant, kind: &Kind) -> Markup {
     }
 }
 
+/// Returns the filter of statuses, if the list has one.
+pub(super) fn status_filter(cx: &Context<'_>, kind: &Kind) -> Markup {
+    let statuses: Vec<(String, String)> =
+        (kind.statuses)().into_iter().map(|known| (known.to_owned(), words(known))).collect();
+    html! { @if !statuses.is_empty() { (filters::one_of(cx, "status", "Status", "All statuses", statuses)) } }
+}
+
 /// Returns the form of the filters. The list of a contact's records has a period alone.
 fn filter_form(cx: &Context<'_>, kind: &Kind, path: &str, values: &FieldValues<'_>) -> Markup {
-    let statuses = (kind.statuses)();
-    let status = cx.query.text("status");
     let contact = cx.query.given("contact");
     html! {
         form.filters method="get" action=(cx.url(path)) role="search" aria-label=(kind.title) {
@@ -110,16 +116,7 @@ fn filter_form(cx: &Context<'_>, kind: &Kind, path: &str, values: &FieldValues<'
                 label { (kind.search)
                     input type="search" name="search" value=(cx.query.text("search")) autocomplete="off";
                 }
-                @if !statuses.is_empty() {
-                    label { "Status"
-                        select name="status" {
-                            option value="" { "All statuses" }
-                            @for known in &statuses {
-                                option value=(known) selected[*known == status] { (words(known)) }
-                            }
-                        }
-                    }
-                }
+                (status_filter(cx, kind))
             }
             (filters::period_fields(cx, "Created"))
             button type="submit" { "Filter" }
