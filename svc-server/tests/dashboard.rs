@@ -25,6 +25,7 @@ mod records;
 mod reference;
 mod roles;
 mod sandbox;
+mod selected;
 mod sessions;
 mod webhooks;
 mod worklists;

@@ -254,7 +254,8 @@ async fn records_are_found_and_have_a_history() {
     }
     let first = viewer.get("/contacts").await.text;
     assert!(first.contains("c59@example.com") && !first.contains("c09@example.com"));
-    let next = first.split("/dashboard/contacts?").nth(1).unwrap().split('"').next().unwrap();
+    let next = first.split("/dashboard/contacts?").find(|query| query.starts_with("cursor=")).unwrap();
+    let next = next.split('"').next().unwrap();
     let older = viewer.get(&format!("/contacts?{next}")).await.text;
     assert!(!older.contains("c10@example.com") && older.contains("c09@example.com") && older.contains("ada@"));
     let found = viewer.get("/contacts?search=ADA%40example.com").await.text;

@@ -100,6 +100,8 @@ const PAGES: &[(&str, &str, &str, &str)] = &[
     ("POST", "/settings/sign-out-everywhere", "member", ""),
     ("GET", "/audit", "viewer", ""),
     ("GET", "/contacts", "viewer", ""),
+    ("GET", "/contacts/selected", "viewer", "action=csv&id={record}"),
+    ("POST", "/contacts/selected", "developer", "action=delete&id={record}"),
     ("GET", "/contacts/new", "developer", ""),
     ("POST", "/contacts/new", "developer", "email=eve%40example.com"),
     ("GET", "/contacts/{id}", "viewer", ""),
@@ -109,6 +111,8 @@ const PAGES: &[(&str, &str, &str, &str)] = &[
     ("GET", "/contacts/{id}/data", "developer", ""),
     ("POST", "/contacts/{id}/erase", "owner", "reason=asked"),
     ("GET", "/invoices", "viewer", ""),
+    ("GET", "/invoices/selected", "viewer", "action=csv&id={record}"),
+    ("POST", "/invoices/selected", "developer", "action=send&id={record}"),
     ("GET", "/invoices/new", "developer", ""),
     ("POST", "/invoices/new", "developer", "total=149.50"),
     ("GET", "/invoices/{id}", "viewer", ""),
@@ -120,6 +124,8 @@ const PAGES: &[(&str, &str, &str, &str)] = &[
     ("POST", "/invoices/{id}/refund", "developer", "amount=50"),
     ("POST", "/invoices/{id}/void", "developer", ""),
     ("GET", "/quotes", "viewer", ""),
+    ("GET", "/quotes/selected", "viewer", "action=csv&id={record}"),
+    ("POST", "/quotes/selected", "developer", "action=send&id={record}"),
     ("GET", "/quotes/new", "developer", ""),
     ("POST", "/quotes/new", "developer", "contact_id={contact}&total=99"),
     ("GET", "/quotes/{id}", "viewer", ""),
@@ -130,6 +136,8 @@ const PAGES: &[(&str, &str, &str, &str)] = &[
     ("POST", "/quotes/{id}/accept", "developer", ""),
     ("POST", "/quotes/{id}/decline", "developer", ""),
     ("GET", "/bookings", "viewer", ""),
+    ("GET", "/bookings/selected", "viewer", "action=csv&id={record}"),
+    ("POST", "/bookings/selected", "developer", "action=completed&id={record}"),
     ("GET", "/bookings/new", "developer", ""),
     ("POST", "/bookings/new", "developer", "contact_id={contact}&service_name=Visit&start_time=2026-03-20T09%3A00"),
     ("GET", "/bookings/{id}", "viewer", ""),
@@ -141,6 +149,8 @@ const PAGES: &[(&str, &str, &str, &str)] = &[
         "status=completed&start_time=2026-03-20T09%3A00&end_time=2026-03-20T11%3A00",
     ),
     ("GET", "/jobs", "viewer", ""),
+    ("GET", "/jobs/selected", "viewer", "action=csv&id={record}"),
+    ("POST", "/jobs/selected", "developer", "action=completed&id={record}"),
     ("GET", "/jobs/new", "developer", ""),
     ("POST", "/jobs/new", "developer", "title=New+pump"),
     ("GET", "/jobs/{id}", "viewer", ""),
@@ -311,21 +321,27 @@ async fn delivery(server: &Server, tenant: TenantId) -> Delivery {
     server.svc.account(tenant).webhooks().send_test(endpoint.id, None).await.unwrap()
 }
 
-/// Completes a form with the id of a delivery, of an endpoint or of a contact.
-async fn filled(server: &Server, form: &str) -> String {
+/// Completes a form with the id of a delivery, of an endpoint, of a contact, or of a record that the path is about.
+async fn filled(server: &Server, path: &str, form: &str) -> String {
     if form.contains("{delivery}") {
         form.replace("{delivery}", &delivery(server, server.tenant).await.id.to_string())
     } else if form.contains("{endpoint}") {
         form.replace("{endpoint}", &endpoint(server, server.tenant).await.id.to_string())
     } else if form.contains("{contact}") {
         form.replace("{contact}", &contact(server, server.tenant).await.to_string())
+    } else if form.contains("{record}") {
+        form.replace("{record}", &id(server, server.tenant, path).await)
     } else {
         form.to_owned()
     }
 }
 
 async fn ask(browser: &Browser<'_>, method: &str, path: &str, form: &str) -> Response {
-    if method == "GET" { browser.get(path).await } else { browser.post(path, form).await }
+    match (method, form) {
+        ("GET", "") => browser.get(path).await,
+        ("GET", query) => browser.get(&format!("{path}?{query}")).await,
+        _ => browser.post(path, form).await,
+    }
 }
 
 #[test]
@@ -343,7 +359,8 @@ async fn every_page_is_for_the_roles_that_may_see_it() {
     for person in PEOPLE {
         let browser = browser(&shared, person).await;
         for (_, path, audience, form) in PAGES.iter().copied().filter(|(method, ..)| *method == "GET") {
-            try_page(&shared, &browser, person, ("GET", path, audience, form)).await;
+            let query = filled(&shared, path, form).await;
+            try_page(&shared, &browser, person, ("GET", path, audience, &query)).await;
         }
     }
     for (_, path, audience, form) in PAGES.iter().copied().filter(|(method, ..)| *method == "POST") {
@@ -353,8 +370,11 @@ async fn every_page_is_for_the_roles_that_may_see_it() {
             let changed = if may(person, audience) { Some(server_for(path).await) } else { None };
             let server = changed.as_ref().unwrap_or(&unchanged);
             let link = server.link(DashboardLinkCreate::to(server.tenant, Role::Viewer)).await;
-            let form =
-                if path == "/sign-in" { format!("token={}", link.token.reveal()) } else { filled(server, form).await };
+            let form = if path == "/sign-in" {
+                format!("token={}", link.token.reveal())
+            } else {
+                filled(server, path, form).await
+            };
             let browser = browser(server, person).await;
             try_page(server, &browser, person, ("POST", path, audience, &form)).await;
         }
@@ -388,7 +408,7 @@ async fn try_page(server: &Server, browser: &Browser<'_>, person: &str, page: (&
         let is_ok = status == StatusCode::OK || (method == "POST" && status == StatusCode::SEE_OTHER);
         assert!(is_ok, "{name}: {status} {}", response.text);
         let is_page = status == StatusCode::OK
-            && !["/live", "/data", "/find/all", "/find/contacts"].iter().any(|end| path.ends_with(end));
+            && !["/live", "/data", "/selected", "/find/all", "/find/contacts"].iter().any(|end| path.ends_with(end));
         assert_eq!(response.text.matches("<h1").count(), usize::from(is_page), "{name} has one heading");
     } else if audience == "nobody" {
         assert_eq!(status, StatusCode::NOT_FOUND, "{name}");

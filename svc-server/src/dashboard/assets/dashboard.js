@@ -299,6 +299,8 @@
   });
 
   document.addEventListener("submit", (event) => {
+    // A form that only asks can ask again, as for a file.
+    if ("repeat" in event.target.dataset) return;
     if (event.target.dataset.sent) event.preventDefault();
     event.target.dataset.sent = "true";
   });

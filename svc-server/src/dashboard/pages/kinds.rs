@@ -11,6 +11,7 @@ use std::fmt::Display;
 use svc_core::operation::AnyOperation;
 use svc_core::values::RecordKind;
 
+use super::records::selected::BulkChange;
 use crate::dashboard::page_response::PageError;
 
 pub(crate) use self::bookings::BOOKINGS;
@@ -45,6 +46,8 @@ pub(crate) struct Kind {
     form: &'static [Field],
     pub(super) create: &'static dyn AnyOperation,
     pub(super) update: &'static dyn AnyOperation,
+    /// The changes that can be made of several records at once.
+    pub(super) bulk: &'static [BulkChange],
 }
 
 impl Kind {
@@ -131,6 +134,16 @@ pub(super) enum Control {
     Time,
     /// A contact, chosen from those that have the text.
     Contact,
+}
+
+/// Returns a change of several records at once: its name, its text, the operation and its body.
+const fn bulk(
+    name: &'static str,
+    label: &'static str,
+    operation: &'static dyn AnyOperation,
+    body: &'static str,
+) -> BulkChange {
+    BulkChange { name, label, operation, body }
 }
 
 const fn field(name: &'static str, label: &'static str, control: Control, hint: &'static str) -> Field {

@@ -2,6 +2,7 @@
 //! `record_actions` do.
 
 mod list;
+pub(crate) mod selected;
 mod show;
 mod table;
 mod values;

@@ -6,7 +6,7 @@ use svc_core::values::RecordKind;
 
 use super::Control::{Choice, Line, Lines};
 use super::FormPurpose::{Edited, New};
-use super::{CONTACT_HINT, Kind, contact, field, time};
+use super::{CONTACT_HINT, Kind, bulk, contact, field, time};
 
 pub(crate) const BOOKINGS: Kind = Kind {
     records: RecordKind::Booking,
@@ -36,6 +36,12 @@ pub(crate) const BOOKINGS: Kind = Kind {
     ],
     create: &Records::<Booking>::CREATE,
     update: &Records::<Booking>::UPDATE,
+    bulk: &[
+        bulk("confirmed", "Mark as confirmed", &Records::<Booking>::UPDATE, r#"{"status":"confirmed"}"#),
+        bulk("completed", "Mark as completed", &Records::<Booking>::UPDATE, r#"{"status":"completed"}"#),
+        bulk("no_show", "Mark as no show", &Records::<Booking>::UPDATE, r#"{"status":"no_show"}"#),
+        bulk("cancelled", "Cancel", &Records::<Booking>::UPDATE, r#"{"status":"cancelled"}"#),
+    ],
 };
 
 fn statuses() -> Vec<&'static str> {

@@ -6,7 +6,7 @@ use svc_core::values::RecordKind;
 
 use super::Control::{Email, Line, Phone};
 use super::FormPurpose::{Edited, New};
-use super::{Kind, field};
+use super::{Kind, bulk, field};
 
 pub(crate) const CONTACTS: Kind = Kind {
     records: RecordKind::Contact,
@@ -32,4 +32,5 @@ pub(crate) const CONTACTS: Kind = Kind {
     ],
     create: &Records::<Contact>::CREATE,
     update: &Records::<Contact>::UPDATE,
+    bulk: &[bulk("delete", "Delete", &Records::<Contact>::DELETE, "")],
 };

@@ -1,12 +1,12 @@
 //! The pages of invoices.
 
-use svc_core::platform::operations::{CREATE_INVOICE, UPDATE_INVOICE};
+use svc_core::platform::operations::{CREATE_INVOICE, SEND_INVOICE, UPDATE_INVOICE, VOID_INVOICE};
 use svc_core::prelude::InvoiceStatus;
 use svc_core::values::RecordKind;
 
 use super::Control::{Amount, Day, Line};
 use super::FormPurpose::{Edited, New};
-use super::{Kind, OPTIONAL_CONTACT_HINT, contact, field};
+use super::{Kind, OPTIONAL_CONTACT_HINT, bulk, contact, field};
 
 pub(crate) const INVOICES: Kind = Kind {
     records: RecordKind::Invoice,
@@ -37,6 +37,7 @@ pub(crate) const INVOICES: Kind = Kind {
     ],
     create: &CREATE_INVOICE,
     update: &UPDATE_INVOICE,
+    bulk: &[bulk("send", "Mark as sent", &SEND_INVOICE, ""), bulk("void", "Void", &VOID_INVOICE, "")],
 };
 
 fn statuses() -> Vec<&'static str> {

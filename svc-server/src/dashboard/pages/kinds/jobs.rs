@@ -6,7 +6,7 @@ use svc_core::values::RecordKind;
 
 use super::Control::{Amount, Choice, Line};
 use super::FormPurpose::{Edited, New};
-use super::{Kind, OPTIONAL_CONTACT_HINT, contact, field, time};
+use super::{Kind, OPTIONAL_CONTACT_HINT, bulk, contact, field, time};
 
 pub(crate) const JOBS: Kind = Kind {
     records: RecordKind::Job,
@@ -44,6 +44,13 @@ pub(crate) const JOBS: Kind = Kind {
     ],
     create: &Records::<Job>::CREATE,
     update: &Records::<Job>::UPDATE,
+    bulk: &[
+        bulk("scheduled", "Mark as scheduled", &Records::<Job>::UPDATE, r#"{"status":"scheduled"}"#),
+        bulk("in_progress", "Mark as in progress", &Records::<Job>::UPDATE, r#"{"status":"in_progress"}"#),
+        bulk("on_hold", "Put on hold", &Records::<Job>::UPDATE, r#"{"status":"on_hold"}"#),
+        bulk("completed", "Mark as completed", &Records::<Job>::UPDATE, r#"{"status":"completed"}"#),
+        bulk("cancelled", "Cancel", &Records::<Job>::UPDATE, r#"{"status":"cancelled"}"#),
+    ],
 };
 
 fn statuses() -> Vec<&'static str> {

@@ -6,7 +6,7 @@ use svc_core::values::RecordKind;
 
 use super::Control::{Amount, Choice, Day, Line};
 use super::FormPurpose::{Edited, New};
-use super::{CONTACT_HINT, Kind, contact, field};
+use super::{CONTACT_HINT, Kind, bulk, contact, field};
 
 pub(crate) const QUOTES: Kind = Kind {
     records: RecordKind::Quote,
@@ -36,6 +36,7 @@ pub(crate) const QUOTES: Kind = Kind {
     ],
     create: &Records::<Quote>::CREATE,
     update: &Records::<Quote>::UPDATE,
+    bulk: &[bulk("send", "Mark as sent", &Records::<Quote>::UPDATE, r#"{"status":"sent"}"#)],
 };
 
 fn statuses() -> Vec<&'static str> {

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::table::record_table;
 use super::values::{ContactNames, names_of, text, words};
-use super::{FieldValues, LISTED, Selection, find, short, worklist};
+use super::{FieldValues, LISTED, Selection, find, selected, short, worklist};
 use crate::dashboard::csv;
 use crate::dashboard::pages::filters;
 use crate::dashboard::pages::kinds::{CONTACT, Kind, of_path};
@@ -18,7 +18,7 @@ use crate::dashboard::pages::record_actions::new_button;
 use crate::dashboard::prelude::*;
 
 /// The number of records on a page.
-const PAGE: u32 = 50;
+pub(super) const PAGE: u32 = 50;
 /// The number of records in a piece of a CSV file.
 const CSV_PIECE: u32 = 50;
 /// The filters in the query.
@@ -67,7 +67,8 @@ pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
                 (none_yet(tenant, kind))
             }
             Ok((records, next)) => {
-                (record_table(cx, kind, records, &values, ""))
+                (selected::form(cx, kind))
+                (record_table(cx, kind, records, &values, "", true))
                 @let older = next.map(|next| next.to_string());
                 @let older = older.as_deref().map(|next| ("cursor", next));
                 (filters::pages(cx, &path, &FILTERS, cursor.is_some(), older))
@@ -140,15 +141,25 @@ async fn csv_file(
             let cursor = cursor.map(Into::into);
             let params = ListParams { limit: Limit::new(CSV_PIECE), cursor, ..ListParams::default() };
             let (records, next) = find(svc.account(tenant), kind, &selection, params).await?;
-            let names = names_of(&svc, tenant, records.iter().map(|record| text(record, "contact_id"))).await?;
-            let mut rows = csv::Rows::default();
-            for record in &records {
-                rows.add(kind.file.split(' ').map(|field| cell(record, field, &names)));
-            }
-            Ok((rows, next.map(Some)))
+            Ok((rows_of(&svc, tenant, kind, &records).await?, next.map(Some)))
         }
     })
     .await
+}
+
+/// Returns the rows of a CSV file.
+pub(super) async fn rows_of(
+    svc: &Svc,
+    tenant: TenantId,
+    kind: &Kind,
+    records: &[Map<String, Value>],
+) -> Result<csv::Rows, Error> {
+    let names = names_of(svc, tenant, records.iter().map(|record| text(record, "contact_id"))).await?;
+    let mut rows = csv::Rows::default();
+    for record in records {
+        rows.add(kind.file.split(' ').map(|field| cell(record, field, &names)));
+    }
+    Ok(rows)
 }
 
 /// Returns the cell of a field, as the API returns its value.

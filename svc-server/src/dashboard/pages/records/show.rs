@@ -97,7 +97,7 @@ async fn of_contact(cx: &Context<'_>, tenant: &Tenant, contact: ContactId) -> Re
                         p { "The newest " (OF_CONTACT) ". "
                             a href=(cx.url(&format!("/{}?contact={contact}", kind.collection))) { "All " (kind.collection) } }
                     }
-                    (record_table(cx, kind, records, &values, "contact_id"))
+                    (record_table(cx, kind, records, &values, "contact_id", false))
                 }
             }))
         }

@@ -3,28 +3,33 @@
 use serde_json::{Map, Value};
 
 use super::values::{is_amount, text};
-use super::{FieldValues, name, short};
+use super::{FieldValues, name, selected, short};
 use crate::dashboard::pages::kinds::Kind;
 use crate::dashboard::prelude::*;
 
-/// Returns a table of records. The column of the field `without` is left out.
+/// Returns a table of records. The column of the field `without` is left out. Where something can be done with several of them,
+/// they can be selected.
 pub(super) fn record_table(
     cx: &Context<'_>,
     kind: &Kind,
     records: &[Map<String, Value>],
     values: &FieldValues<'_>,
     without: &str,
+    is_selectable: bool,
 ) -> Markup {
     let columns: Vec<&(&str, &str)> = kind.columns.iter().filter(|(_, field)| *field != without).collect();
-    let headings: Vec<&str> = std::iter::once("Name").chain(columns.iter().map(|(heading, _)| *heading)).collect();
+    let first = if is_selectable { &["Select", "Name"][..] } else { &["Name"] };
+    let headings: Vec<&str> = first.iter().copied().chain(columns.iter().map(|(heading, _)| *heading)).collect();
     table(
         kind.title,
         &headings,
         html! {
             @for record in records {
+                @let name = short(&name(kind, record));
                 tr {
+                    @if is_selectable { (selected::cell(cx, record, &name)) }
                     th scope="row" {
-                        a href=(cx.url(&kind.path(text(record, "id")))) { (short(&name(kind, record))) }
+                        a href=(cx.url(&kind.path(text(record, "id")))) { (name) }
                     }
                     @for (_, field) in &columns {
                         td class=[class(field)] { (values.value(record, field)) }

@@ -11,7 +11,7 @@ use svc_core::values::RecordKind;
 use super::list::status_filter;
 use super::table::record_table;
 use super::values::text;
-use super::{FieldValues, RecordPage, invoice_object, object, objects, status_of};
+use super::{FieldValues, RecordPage, invoice_object, object, objects, selected, status_of};
 use crate::dashboard::pages::filters;
 use crate::dashboard::pages::kinds::{BOOKINGS, INVOICES, JOBS, Kind, QUOTES};
 use crate::dashboard::pages::record_actions::new_button;
@@ -120,7 +120,7 @@ pub(super) async fn show(
         @if records.is_empty() {
             (empty(kind.icon, "None", "Nothing waits here.", html! {}))
         } @else {
-            (record_table(cx, kind, &records, &values, ""))
+            (record_table(cx, kind, &records, &values, "", false))
         }
     };
     Ok(layout::page(cx, Some(tenant), list.title, &content))
@@ -153,7 +153,8 @@ async fn show_days(cx: &Context<'_>, tenant: &Tenant, list: &Worklist, days: Day
         } @else if records.is_empty() {
             (empty(kind.icon, "None", &format!("No {} of these days matches.", kind.one), html! {}))
         } @else {
-            (record_table(cx, kind, &records, &values, ""))
+            (selected::form(cx, kind))
+            (record_table(cx, kind, &records, &values, "", true))
         }
         (page_links_of(cx, list, date, next.as_deref()))
     };

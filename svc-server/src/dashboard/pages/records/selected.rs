@@ -1,0 +1,173 @@
+//! What is done with the records that were ticked in a list: one change of all of them, or a CSV file.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::{Map, Value};
+use svc_core::error::Error;
+use svc_core::operation::AnyOperation;
+use svc_core::prelude::*;
+use uuid::Uuid;
+
+use super::list::{PAGE, rows_of};
+use super::values::text;
+use super::{LISTED, get, name, short};
+use crate::dashboard::csv;
+use crate::dashboard::pages::kinds::{Kind, of_path};
+use crate::dashboard::prelude::*;
+
+/// The id of the form of a list.
+pub(super) const FORM: &str = "selection";
+/// The action that returns a file.
+const CSV: &str = "csv";
+
+/// A change that can be made of several records at once.
+pub(crate) struct BulkChange {
+    /// The name in the form.
+    pub(crate) name: &'static str,
+    /// The text of the choice, as an order.
+    pub(crate) label: &'static str,
+    pub(crate) operation: &'static dyn AnyOperation,
+    /// The body of the operation.
+    pub(crate) body: &'static str,
+}
+
+/// Returns the form that does something with the ticked records.
+pub(super) fn form(cx: &Context<'_>, kind: &Kind) -> Markup {
+    let query = cx.query.encoded_without(&["select"]);
+    let changes = if cx.may(Role::Developer) { kind.bulk } else { &[] };
+    html! {
+        div.actions.selection {
+            a.button href=(cx.url(&format!("{}?{query}&select=all", kind.list_path()))) data-select-all=(FORM) { "Select all" }
+            form id=(FORM) method="get" action=(cx.url(&kind.path("selected"))) data-repeat {
+                select name="action" aria-label="What to do with the selected" {
+                    @for change in changes { option value=(change.name) { (change.label) } }
+                    option value=(CSV) { "Export as CSV" }
+                }
+                button type="submit" { "Go on with the selected" }
+            }
+        }
+    }
+}
+
+/// Returns the cell that selects a record.
+pub(super) fn cell(cx: &Context<'_>, record: &Map<String, Value>, named: &str) -> Markup {
+    html! {
+        td {
+            input type="checkbox" name="id" value=(text(record, "id")) form=(FORM) checked[cx.query.text("select") == "all"]
+                aria-label={ "Select " (named) };
+        }
+    }
+}
+
+/// The records that were ticked, and the change that was chosen. `None` for a file.
+struct Selection {
+    kind: &'static Kind,
+    change: Option<&'static BulkChange>,
+    records: Vec<(Uuid, Map<String, Value>)>,
+}
+
+impl Selection {
+    /// Reads it from the form of a list, or from that of the question, which is shown again when it was refused.
+    async fn of(cx: &Context<'_>, tenant: &Tenant) -> Result<Self, PageError> {
+        let kind = of_path(cx.path)?;
+        let form = if cx.form.given("action").is_some() { &cx.form } else { &cx.query };
+        let change = match form.text("action") {
+            CSV => None,
+            action => {
+                let known = kind.bulk.iter().find(|change| change.name == action);
+                Some(known.ok_or_else(|| PageError::Invalid("Choose one of the actions of the list.".to_owned()))?)
+            }
+        };
+        let ids: Result<Vec<Uuid>, _> = form.all("id").map(str::parse).collect();
+        let ids = ids.map_err(|_| PageError::Invalid(format!("Select {} of the list.", kind.collection)))?;
+        if ids.is_empty() || ids.len() > PAGE as usize {
+            return Err(PageError::Invalid(format!("Select at least one {}, and at most {PAGE}.", kind.one)));
+        }
+        let mut records = Vec::with_capacity(ids.len());
+        for id in ids {
+            records.push((id, get(cx.svc.account(tenant.id), kind, id).await?));
+        }
+        Ok(Self { kind, change, records })
+    }
+}
+
+/// Asks whether the chosen change is meant, or returns the file.
+pub(crate) async fn confirm(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+    let Selection { kind, change, records } = Selection::of(cx, tenant).await?;
+    let Some(change) = change else { return file(cx, tenant, kind, records).await };
+    if !cx.may(Role::Developer) {
+        return Err(PageError::Forbidden("Owners and developers change records.".to_owned()));
+    }
+    let many = records.len();
+    let title = match many {
+        1 => format!("{}: 1 {}", change.label, kind.one),
+        many => format!("{}: {many} {}", change.label, kind.collection),
+    };
+    let path = kind.path("selected");
+    let content = html! {
+        (heading(&title, "Either all of them are changed or none.", html! {}))
+        div.card {
+            (problem(cx, &path))
+            ul.hits {
+                @for (id, record) in &records {
+                    li { a href=(cx.url(&kind.path(id))) { (short(&name(kind, record))) } }
+                }
+            }
+            form.actions method="post" action=(cx.url(&path)) {
+                (hidden(cx, &cx.form, ""))
+                input type="hidden" name="action" value=(change.name);
+                @for (id, _) in &records { input type="hidden" name="id" value=(id); }
+                button.danger type="submit" { (change.label) }
+                a.button href=(cx.url(&kind.list_path())) { "Cancel" }
+            }
+        }
+    };
+    Ok(layout::page(cx, Some(tenant), &title, &content))
+}
+
+/// Makes the chosen change of all records, in one transaction.
+pub(crate) async fn change(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+    let Selection { kind, change, records } = Selection::of(cx, tenant).await?;
+    let Some(change) = change else { return Err(PageError::Invalid("Choose a change of the list.".to_owned())) };
+    let call = parse(cx, change.operation, change.body)?;
+    let ids: Vec<Uuid> = records.iter().map(|(id, _)| *id).collect();
+    // The place of the record that is changed, to name it if it is refused.
+    let at = Arc::new(AtomicUsize::new(0));
+    let changed = submit(cx, tenant.id, "svc.dashboard.bulk", (call, ids, Arc::clone(&at)), async |tx, form| {
+        let (call, ids, at) = &form.input;
+        for (place, id) in ids.iter().enumerate() {
+            at.store(place, Ordering::Relaxed);
+            call.run(tx, form.tenant, *id).await?;
+        }
+        Ok(())
+    });
+    match changed.await {
+        Ok(()) => Ok(cx.see_other(&format!("{}?notice=selected-changed", kind.list_path()))),
+        Err(Error::Store(error)) => Err(PageError::Internal(error)),
+        Err(error @ Error::IdempotencyKeyReused) => Err(refusal(error)),
+        Err(error) => {
+            let refused = records.get(at.load(Ordering::Relaxed)).map(|(_, record)| short(&name(kind, record)));
+            let (name, reason) = (refused.unwrap_or_default(), error.to_string());
+            let reason = reason.trim_end_matches('.');
+            let reason = if reason.starts_with(&name) { reason.to_owned() } else { format!("{name}: {reason}") };
+            Err(PageError::Refused(format!("{reason}. Nothing was changed: take it out of the selection.")))
+        }
+    }
+}
+
+async fn file(
+    cx: &Context<'_>,
+    tenant: &Tenant,
+    kind: &'static Kind,
+    records: Vec<(Uuid, Map<String, Value>)>,
+) -> Result<PageResponse, PageError> {
+    let (svc, tenant) = (cx.svc.clone(), tenant.id);
+    let columns: Vec<&str> = kind.file.split(' ').collect();
+    let records: Arc<Vec<_>> = Arc::new(records.into_iter().map(|(_, record)| record).collect());
+    csv::respond(kind.collection, &columns, LISTED, (), move |()| {
+        let (svc, records) = (svc.clone(), Arc::clone(&records));
+        async move { Ok((rows_of(&svc, tenant, kind, &records).await?, None)) }
+    })
+    .await
+}

@@ -1,0 +1,134 @@
+//! What is done with the records that were ticked in a list.
+
+use http::StatusCode;
+use http::header::LOCATION;
+use svc_core::accounts::sessions::Role;
+use svc_core::prelude::*;
+
+use super::browser::{Browser, Response, Server, encode};
+use super::records::text;
+use super::webhooks::{ESCAPED, HOSTILE};
+
+/// Returns the query of a selection.
+fn selection(action: &str, ids: &[String]) -> String {
+    let ids = ids.iter().map(|id| ("id", id.as_str()));
+    encode(&[("action", action)].into_iter().chain(ids).collect::<Vec<_>>())
+}
+
+/// Confirms a selection, as the page asks for it.
+async fn confirm(browser: &Browser<'_>, path: &str, selection: &str) -> Response {
+    let page = browser.get(&format!("{path}?{selection}")).await;
+    assert_eq!(page.status, StatusCode::OK, "{}", page.text);
+    let key = page.text.split(" name=\"key\" value=\"").nth(1).unwrap().split('"').next().unwrap();
+    browser.post(path, &format!("{selection}&key={key}")).await
+}
+
+#[tokio::test]
+async fn all_that_are_selected_are_changed_after_a_question() {
+    let server = Server::start().await;
+    let developer = server.signed_in(Role::Developer).await;
+    let account = server.svc.account(server.tenant);
+    let mut ids = Vec::new();
+    for (email, name) in [("a@example.com", HOSTILE), ("b@example.com", "Bob"), ("c@example.com", "Cy")] {
+        ids.push(server.named_contact(email, name).await.id.to_string());
+    }
+    let list = developer.get("/contacts?select=all").await.text;
+    assert_eq!(list.matches("form=\"selection\" checked").count(), 3, "{list}");
+    assert!(list.contains("<option value=\"delete\">Delete</option>"), "{list}");
+
+    let two = selection("delete", &ids[..2]);
+    let asked = developer.get(&format!("/contacts/selected?{two}")).await;
+    assert!(asked.text.contains("<h1>Delete: 2 contacts</h1>") && asked.text.contains(ESCAPED), "{}", asked.text);
+    assert_eq!(account.contacts().list(ContactFilter::default(), ListParams::default()).await.unwrap().data.len(), 3);
+
+    let done = confirm(&developer, "/contacts/selected", &two).await;
+    assert_eq!(done.headers[LOCATION], "/dashboard/contacts?notice=selected-changed");
+    let left = account.contacts().list(ContactFilter::default(), ListParams::default()).await.unwrap().data;
+    assert_eq!(left.iter().map(|contact| contact.id.to_string()).collect::<Vec<_>>(), ids[2..]);
+    let events = account.events().since(Timestamp::from_micros(0), 100).await.unwrap();
+    let deleted = events.iter().filter(|event| event.kind.as_str() == "contact.deleted");
+    assert_eq!(deleted.count(), 2, "each deletion has its event");
+}
+
+#[tokio::test]
+async fn a_selection_is_changed_as_a_whole_or_not_at_all() {
+    let server = Server::start().await;
+    let developer = server.signed_in(Role::Developer).await;
+    let account = server.svc.account(server.tenant);
+    let draft = server.invoice(None, "5").await.id;
+    let paid = server.invoice(None, "7").await.id;
+    account.invoices().send(paid).await.unwrap();
+    account.invoices().pay(paid).await.unwrap();
+    let refused =
+        confirm(&developer, "/invoices/selected", &selection("void", &[draft.to_string(), paid.to_string()])).await;
+    assert_eq!(refused.status, StatusCode::CONFLICT);
+    let alert = refused.text.split("role=\"alert\">").nth(1).unwrap().split("</p>").next().unwrap();
+    let reason = "INV-0002 is paid; it cannot be voided. Nothing was changed: take it out of the selection.";
+    assert_eq!(text(alert), reason);
+    assert!(refused.text.contains("<h1>Void: 2 invoices</h1>"), "the question is shown again: {}", refused.text);
+    assert_eq!(account.invoices().get(draft).await.unwrap().status, InvoiceStatus::Draft);
+}
+
+#[tokio::test]
+async fn bookings_and_jobs_get_a_status_together() {
+    let server = Server::start().await;
+    let developer = server.signed_in(Role::Developer).await;
+    let account = server.svc.account(server.tenant);
+    let ada = server.contact("ada@example.com").await.id;
+    let mut ids = Vec::new();
+    for hour in [9, 10] {
+        let start = Timestamp::parse(&format!("2026-03-14T{hour:02}:00:00Z")).unwrap();
+        let booking = BookingCreate::new(ada, Text::parse("Visit").unwrap(), start);
+        ids.push(account.bookings().create(booking).await.unwrap().id.to_string());
+    }
+    assert!(developer.get("/bookings?show=today").await.text.contains("<option value=\"completed\">"));
+    confirm(&developer, "/bookings/selected", &selection("completed", &ids)).await;
+    for id in &ids {
+        let booking = account.bookings().get(id.parse().unwrap()).await.unwrap();
+        assert_eq!(booking.status, BookingStatus::Completed);
+    }
+    let job = account.jobs().create(JobCreate::new(Text::parse("Pump").unwrap())).await.unwrap().id;
+    confirm(&developer, "/jobs/selected", &selection("on_hold", &[job.to_string()])).await;
+    assert_eq!(account.jobs().get(job).await.unwrap().status, JobStatus::OnHold);
+}
+
+#[tokio::test]
+async fn a_viewer_exports_a_selection_and_changes_none() {
+    let server = Server::start().await;
+    let viewer = server.signed_in(Role::Viewer).await;
+    let first = server.named_contact("a@example.com", "=1+1").await.id.to_string();
+    server.named_contact("b@example.com", "Bob").await;
+    let list = viewer.get("/contacts").await.text;
+    assert!(list.contains("<option value=\"csv\">") && !list.contains("<option value=\"delete\">"), "{list}");
+    let file = viewer.get(&format!("/contacts/selected?{}", selection("csv", std::slice::from_ref(&first)))).await;
+    let lines: Vec<&str> = file.text.lines().collect();
+    assert_eq!(lines.len(), 2, "{}", file.text);
+    assert!(
+        lines[0].starts_with("\u{feff}id,first_name,") && lines[1].starts_with(&format!("{first},'=1+1,")),
+        "{lines:?}"
+    );
+    let asked = viewer.get(&format!("/contacts/selected?{}", selection("delete", &[first]))).await;
+    assert_eq!(asked.status, StatusCode::FORBIDDEN);
+}
+
+#[tokio::test]
+async fn a_selection_that_no_page_makes_is_refused() {
+    let server = Server::start().await;
+    let developer = server.signed_in(Role::Developer).await;
+    let own = server.contact("a@example.com").await.id.to_string();
+    let foreign = server.of(server.other).contact("b@example.com").await.id.to_string();
+    for (query, status) in [
+        (selection("delete", &[]), StatusCode::UNPROCESSABLE_ENTITY),
+        (selection("csv", &[]), StatusCode::UNPROCESSABLE_ENTITY),
+        (selection("delete", &["x".to_owned()]), StatusCode::UNPROCESSABLE_ENTITY),
+        (selection("erase", std::slice::from_ref(&own)), StatusCode::UNPROCESSABLE_ENTITY),
+        (String::new(), StatusCode::UNPROCESSABLE_ENTITY),
+        (selection("delete", &vec![own.clone(); 51]), StatusCode::UNPROCESSABLE_ENTITY),
+        (selection("delete", &[own.clone(), foreign]), StatusCode::NOT_FOUND),
+    ] {
+        assert_eq!(developer.get(&format!("/contacts/selected?{query}")).await.status, status, "{query}");
+        assert_eq!(developer.post("/contacts/selected", &query).await.status, status, "{query}");
+    }
+    let contacts = server.svc.account(server.tenant).contacts();
+    assert!(contacts.get(own.parse().unwrap()).await.is_ok());
+}
