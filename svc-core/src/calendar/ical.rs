@@ -28,14 +28,14 @@ const NOTHING: [&str; 7] = [
     "END:VTIMEZONE",
 ];
 
-/// What the text of a calendar needs besides its entries.
+/// The properties of a calendar besides its entries, and the names in these.
 #[derive(Clone, Copy, Debug)]
 pub struct Heading<'a> {
     /// The name of the calendar, such as that of the account.
     pub name: &'a str,
     /// The time zone of the account. Entries that take whole days there have dates in place of times.
     pub zone: &'a TimeZone,
-    /// What the contacts are called.
+    /// The names of the contacts.
     pub contacts: &'a BTreeMap<ContactId, String>,
 }
 
