@@ -51,7 +51,7 @@ pub struct Entry {
     pub kind: RecordKind,
     /// The id of the record.
     pub id: Uuid,
-    /// The service that is booked, or the number and the title of the job.
+    /// The service that is booked, or the title and the number of the job.
     pub title: String,
     /// The contact that it is for.
     pub contact_id: Option<ContactId>,
@@ -108,7 +108,7 @@ impl Entry {
         Some(Self {
             kind: RecordKind::Job,
             id: job.id.uuid(),
-            title: format!("{} {}", job.job_number, job.title),
+            title: format!("{} ({})", job.title, job.job_number),
             contact_id: job.contact_id,
             site: (!site.is_empty()).then(|| site.join(", ")),
             status: job.status.as_str(),

@@ -225,7 +225,7 @@ mod tests {
         let job = Entry {
             site: Some("1 Quay St, Sydney; upstairs".to_owned()),
             certainty: Certainty::Tentative,
-            ..entry("JOB-0001 New pump", "2026-03-20T09:00:00Z", None)
+            ..entry("New pump (JOB-0001)", "2026-03-20T09:00:00Z", None)
         };
         let calendar = written(vec![visit, job], "Australia/Sydney", "Harbour Plumbing", &[(contact, "Ada Lovelace")]);
         assert_lines(&calendar);

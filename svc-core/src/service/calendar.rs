@@ -29,7 +29,7 @@ impl Account<'_> {
     /// let start = Some("2026-03-15T09:00:00Z".parse()?);
     /// account.jobs().create(JobCreate { scheduled_start: start, ..JobCreate::new("New pump".parse()?) }).await?;
     /// let week = "2026-03-09T00:00:00Z".parse()?.."2026-03-16T00:00:00Z".parse()?;
-    /// assert_eq!(account.calendar(week).await?.entries[0].title, "JOB-0001 New pump");
+    /// assert_eq!(account.calendar(week).await?.entries[0].title, "New pump (JOB-0001)");
     /// # Ok(()) });
     /// ```
     pub async fn calendar(self, range: Range<Timestamp>) -> Result<Calendar, Error> {

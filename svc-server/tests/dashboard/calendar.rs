@@ -65,13 +65,13 @@ async fn bookings_and_jobs_are_in_a_month_a_week_and_a_day() {
     assert_eq!(
         cells(&viewer, "view=month").await,
         [
-            format!("Sunday 15 Sunday, 2026-03-15 08:00 JOB-0001 New pump 09:00 Visit {ada}"),
+            format!("Sunday 15 Sunday, 2026-03-15 08:00 New pump (JOB-0001) 09:00 Visit {ada}"),
             format!("Monday 16 Monday, 2026-03-16 09:00 Gone (cancelled) {ada}"),
         ]
     );
     assert_eq!(
         filled(&viewer, "view=week").await,
-        [format!("Sunday, 2026-03-15 08:00 JOB-0001 New pump quoted 09:00–10:30 Visit {ada} confirmed")]
+        [format!("Sunday, 2026-03-15 08:00 New pump (JOB-0001) quoted 09:00–10:30 Visit {ada} confirmed")]
     );
     assert_eq!(
         filled(&viewer, "view=day&date=2026-03-16").await,
