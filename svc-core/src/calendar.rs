@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
+use crate::accounts::tenants;
 use crate::error::Error;
 use crate::resources::bookings::{Booking, BookingStatus};
 use crate::resources::contacts::{Contact, ContactId};
@@ -23,6 +24,11 @@ use crate::values::{Date, RecordKind, TenantId, TimeZone, Timestamp};
 pub const MAX_ENTRIES: usize = 10_000;
 /// How long before a range an entry may begin that reaches into it. One that began earlier is left out.
 pub const LOOK_BACK: Duration = Duration::from_secs(31 * 24 * 60 * 60);
+
+/// How many days before today the feed begins.
+pub const FEED_DAYS_BEFORE: i64 = 92;
+/// How many days after today the feed ends.
+pub const FEED_DAYS_AFTER: i64 = 366;
 
 /// The number of records that are read at a time.
 const BATCH: u32 = 500;
@@ -45,7 +51,7 @@ pub struct Entry {
     pub kind: RecordKind,
     /// The id of the record.
     pub id: Uuid,
-    /// The service that is booked, or the number and the title of the job.
+    /// The service that is booked, or the title and the number of the job.
     pub title: String,
     /// The contact that it is for.
     pub contact_id: Option<ContactId>,
@@ -102,7 +108,7 @@ impl Entry {
         Some(Self {
             kind: RecordKind::Job,
             id: job.id.uuid(),
-            title: format!("{} {}", job.job_number, job.title),
+            title: format!("{} ({})", job.title, job.job_number),
             contact_id: job.contact_id,
             site: (!site.is_empty()).then(|| site.join(", ")),
             status: job.status.as_str(),
@@ -195,11 +201,23 @@ fn next<R: HasStart>(rows: &[R], order: StartOrder) -> Option<StartPlace> {
     rows.last().filter(|_| rows.len() == BATCH as usize).and_then(|row| starts::after(row, order))
 }
 
-/// Returns what the contacts of entries are called.
+/// Returns the calendar of an account as iCalendar: what takes place from [`FEED_DAYS_BEFORE`] days ago to [`FEED_DAYS_AFTER`]
+/// days ahead, at most [`MAX_ENTRIES`] entries.
 ///
 /// # Errors
-/// [`Error::Store`].
-pub async fn contact_names(
+/// [`Error::NotFound`] if there is no such account.
+pub async fn feed(tx: &mut dyn Tx, tenant: TenantId) -> Result<String, Error> {
+    let account = tenants::get(tx, tenant).await?;
+    let zone = &account.time_zone;
+    let today = zone.date_at(tx.env().now());
+    let [first, end] = [-FEED_DAYS_BEFORE, FEED_DAYS_AFTER + 1].map(|days| zone.date_begins(today.plus_days(days)));
+    let calendar = read(tx, tenant, first..end).await?;
+    let contacts = contact_names(tx, tenant, &calendar.entries).await?;
+    Ok(ical::write(&calendar, ical::Heading { name: &account.name, zone, contacts: &contacts }))
+}
+
+/// Returns what the contacts of entries are called.
+async fn contact_names(
     tx: &mut dyn Tx,
     tenant: TenantId,
     entries: &[Entry],

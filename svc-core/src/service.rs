@@ -47,6 +47,7 @@
 mod account;
 mod accounts;
 mod apps;
+mod calendar;
 mod contacts;
 mod dashboard;
 mod deliveries;

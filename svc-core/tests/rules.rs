@@ -4,6 +4,7 @@
 
 mod bodies;
 mod bookings;
+mod calendar;
 mod changes;
 mod clock_ahead;
 mod contacts;

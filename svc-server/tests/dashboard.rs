@@ -6,6 +6,8 @@ mod apps;
 mod audit;
 mod bars;
 mod browser;
+mod calendar;
+mod calendar_feed;
 mod consent;
 mod deliveries;
 mod developer_apps;

@@ -28,14 +28,14 @@ const NOTHING: [&str; 7] = [
     "END:VTIMEZONE",
 ];
 
-/// What the text of a calendar needs besides its entries.
+/// The properties of a calendar besides its entries, and the names in these.
 #[derive(Clone, Copy, Debug)]
 pub struct Heading<'a> {
     /// The name of the calendar, such as that of the account.
     pub name: &'a str,
     /// The time zone of the account. Entries that take whole days there have dates in place of times.
     pub zone: &'a TimeZone,
-    /// What the contacts are called.
+    /// The names of the contacts.
     pub contacts: &'a BTreeMap<ContactId, String>,
 }
 
@@ -225,7 +225,7 @@ mod tests {
         let job = Entry {
             site: Some("1 Quay St, Sydney; upstairs".to_owned()),
             certainty: Certainty::Tentative,
-            ..entry("JOB-0001 New pump", "2026-03-20T09:00:00Z", None)
+            ..entry("New pump (JOB-0001)", "2026-03-20T09:00:00Z", None)
         };
         let calendar = written(vec![visit, job], "Australia/Sydney", "Harbour Plumbing", &[(contact, "Ada Lovelace")]);
         assert_lines(&calendar);

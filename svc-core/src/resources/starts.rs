@@ -42,10 +42,10 @@ pub struct StartPlace {
 /// The order of a list by start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub enum StartOrder {
-    /// What starts soonest comes first.
+    /// The soonest start comes first.
     #[default]
     SoonestFirst,
-    /// What starts latest comes first.
+    /// The latest start comes first.
     LatestFirst,
 }
 

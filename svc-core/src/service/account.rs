@@ -1,11 +1,8 @@
 //! The records of one account.
 
-use std::ops::Range;
-
 use super::executor::Account;
 use super::{AuditLog, Deliveries, Events, Grants, Keys, Members, Records, Replays, Requests, Sandbox};
 use crate::accounts::tenants::{self, Tenant};
-use crate::calendar::{self, Calendar};
 use crate::error::Error;
 use crate::find::{FindText, SearchResults};
 use crate::platform::operations;
@@ -15,7 +12,7 @@ use crate::resources::invoices::Invoice;
 use crate::resources::jobs::Job;
 use crate::resources::quotes::Quote;
 use crate::today::{self, Today};
-use crate::values::{TenantId, Timestamp};
+use crate::values::TenantId;
 use crate::webhooks::subscriptions::WebhookSubscription;
 
 impl<'e> Account<'e> {
@@ -138,32 +135,6 @@ impl<'e> Account<'e> {
     /// ```
     pub async fn today(self) -> Result<Today, Error> {
         let read = self.runner.read("svc.account.today", self.id, async |tx, &tenant| today::read(tx, tenant).await);
-        read.await
-    }
-
-    /// Returns the bookings and planned jobs that take place in a range of times, the soonest first and at most
-    /// [`MAX_ENTRIES`](calendar::MAX_ENTRIES).
-    ///
-    /// # Errors
-    /// [`Error::Store`].
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use svc_core::prelude::*;
-    ///
-    /// # svc_core::service::example(async |svc, tenant| {
-    /// # let account = svc.account(tenant);
-    /// let start = Some("2026-03-15T09:00:00Z".parse()?);
-    /// account.jobs().create(JobCreate { scheduled_start: start, ..JobCreate::new("New pump".parse()?) }).await?;
-    /// let week = "2026-03-09T00:00:00Z".parse()?.."2026-03-16T00:00:00Z".parse()?;
-    /// assert_eq!(account.calendar(week).await?.entries[0].title, "JOB-0001 New pump");
-    /// # Ok(()) });
-    /// ```
-    pub async fn calendar(self, range: Range<Timestamp>) -> Result<Calendar, Error> {
-        let read = self.runner.read("svc.account.calendar", (self.id, range), async |tx, (tenant, range)| {
-            calendar::read(tx, *tenant, range.clone()).await
-        });
         read.await
     }
 

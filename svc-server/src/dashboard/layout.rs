@@ -18,7 +18,7 @@ type Group = (&'static str, &'static [(&'static str, &'static str, &'static str)
 const SANDBOX: &str = "/settings/sandbox";
 
 const ACCOUNT: &[Group] = &[
-    ("", &[("/", "overview", "Overview")]),
+    ("", &[("/", "overview", "Overview"), ("/calendar", "calendar", "Calendar")]),
     (
         "Webhooks",
         &[
@@ -75,6 +75,7 @@ const NOTICES: &[(&str, &str)] = &[
     ("quote-sent", "The quote is marked as sent."),
     ("quote-accepted", "The quote is accepted."),
     ("quote-declined", "The quote is declined."),
+    ("calendar-revoked", "The address of the calendar was revoked. Programs that have it see nothing any more."),
     ("member-added", "The member was added."),
     ("member-can-sign-in", "The member was added and can sign in now."),
     ("member-changed", "The role was changed. It holds from the person's next request on."),

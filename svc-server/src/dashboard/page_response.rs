@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
-use http::header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE, LOCATION, RETRY_AFTER, SET_COOKIE};
+use http::header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE, ETAG, LOCATION, RETRY_AFTER, SET_COOKIE};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use maud::Markup;
 use svc_core::error::{Error, StoreError};
@@ -76,6 +76,24 @@ impl PageResponse {
         let buffering = (ACCEL_BUFFERING, HeaderValue::from_static("no"));
         let headers = HeaderMap::from_iter([(CONTENT_TYPE, content_type), buffering]);
         Self { status: StatusCode::OK, headers, body: ResponseBody::stream(events) }
+    }
+
+    /// Returns a file that a program reads again and again, with the version that it has.
+    pub(super) fn file(content_type: &'static str, body: String, etag: &str) -> Self {
+        Self::content(HeaderValue::from_static(content_type), body.into()).etag(etag)
+    }
+
+    /// Returns the response to a program that has this version of a file.
+    pub(super) fn not_modified(etag: &str) -> Self {
+        let (status, headers) = (StatusCode::NOT_MODIFIED, HeaderMap::new());
+        Self { status, headers, body: ResponseBody::default() }.etag(etag)
+    }
+
+    fn etag(mut self, etag: &str) -> Self {
+        if let Ok(etag) = HeaderValue::try_from(etag) {
+            self.headers.insert(ETAG, etag);
+        }
+        self
     }
 
     fn content(content_type: HeaderValue, body: Bytes) -> Self {

@@ -21,9 +21,9 @@ use super::context::Context;
 use super::form::Form;
 use super::page_response::{PageError, PageResponse};
 use super::pages::{
-    accounts, apps, attempts, audit, deliveries, delivery, developer_apps, endpoint_forms, events, find, keys, members,
-    overview, payments, provider, record_actions, record_forms, records, reference, replays, requests, sandbox,
-    settings, sign_in, system, traffic, webhooks,
+    accounts, apps, attempts, audit, calendar, deliveries, delivery, developer_apps, endpoint_forms, events, find,
+    keys, members, overview, payments, provider, record_actions, record_forms, records, reference, replays, requests,
+    sandbox, settings, sign_in, system, traffic, webhooks,
 };
 use super::site::Site;
 use crate::kernel::head::by_path;
@@ -133,6 +133,12 @@ fn table(has_apps: bool) -> Vec<Page> {
         get("/", account(Viewer, overview::show)).reading(overview::MEMORY),
         get("/traffic", account(Viewer, traffic::show)).reading(LONG_LIST),
         get("/payments", account(Viewer, payments::list)).reading(payments::MEMORY),
+        get("/calendar", account(Viewer, calendar::show)).reading(calendar::MEMORY),
+        post("/calendar/address", account(Owner, calendar::feed::create)),
+        post("/calendar/address/revoke", account(Owner, calendar::feed::revoke)),
+        // A program that has the address needs no session.
+        get("/calendar.ics", Anyone(|site, parts, _| Box::pin(calendar::feed::file(site, parts))))
+            .reading(calendar::feed::MEMORY),
         get("/find", account(Viewer, find::show)).reading(LONG_LIST),
         get("/find/all", account(Viewer, find::suggestions)).reading(LONG_LIST),
         get("/find/contacts", account(Viewer, record_forms::contact::suggestions)),

@@ -22,7 +22,7 @@ const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; c
 const APP: &str = "name=Planner&redirect_uris=https%3A%2F%2Fplanner.example%2Fcallback&kind=confidential&scopes=read";
 
 /// All pages: method, path, who may ask for it (`anyone`, `session`, `member`, a role, or `operator`), and a valid form.
-/// Those of an identity provider (`nobody`) are not there without one.
+/// Those of an identity provider (`nobody`) are not there without one, and that of a `secret` is not there without it.
 const PAGES: &[(&str, &str, &str, &str)] = &[
     ("GET", "/sign-in", "anyone", ""),
     ("POST", "/sign-in", "anyone", ""),
@@ -34,6 +34,10 @@ const PAGES: &[(&str, &str, &str, &str)] = &[
     ("GET", "/", "viewer", ""),
     ("GET", "/traffic", "viewer", ""),
     ("GET", "/payments", "viewer", ""),
+    ("GET", "/calendar", "viewer", ""),
+    ("POST", "/calendar/address", "owner", ""),
+    ("POST", "/calendar/address/revoke", "owner", ""),
+    ("GET", "/calendar.ics", "secret", ""),
     ("GET", "/find", "viewer", ""),
     ("GET", "/find/all", "viewer", ""),
     ("GET", "/find/contacts", "viewer", ""),
@@ -208,7 +212,7 @@ fn may(person: &str, audience: &str) -> bool {
     let rank = |role| ["viewer", "developer", "owner"].iter().position(|known| *known == role);
     match (audience, person) {
         ("anyone", _) => true,
-        ("nobody", _) | (_, "nobody") => false,
+        ("nobody" | "secret", _) | (_, "nobody") => false,
         ("session", _) => true,
         ("member", _) => person.starts_with("member"),
         ("operator", _) if person.starts_with("member") => false,
@@ -410,7 +414,7 @@ async fn try_page(server: &Server, browser: &Browser<'_>, person: &str, page: (&
         let is_page = status == StatusCode::OK
             && !["/live", "/data", "/selected", "/find/all", "/find/contacts"].iter().any(|end| path.ends_with(end));
         assert_eq!(response.text.matches("<h1").count(), usize::from(is_page), "{name} has one heading");
-    } else if audience == "nobody" {
+    } else if ["nobody", "secret"].contains(&audience) {
         assert_eq!(status, StatusCode::NOT_FOUND, "{name}");
     } else if person == "nobody" {
         assert_eq!(status, StatusCode::UNAUTHORIZED, "{name}");

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use svc_core::values::{Date, Timestamp};
 
+use super::kinds::Kind;
 use crate::dashboard::prelude::*;
 
 /// The time spans of lists: the values in the query, their texts, and their hours.
@@ -101,6 +102,13 @@ pub(super) fn one_of(
 ) -> Markup {
     let any = std::iter::once((String::new(), any.to_owned()));
     choice(name, label, options(cx.query.text(name), any.chain(values)))
+}
+
+/// Returns the filter of the statuses of a kind of record, if it has any.
+pub(super) fn statuses(cx: &Context<'_>, kind: &Kind) -> Markup {
+    let statuses = (kind.statuses)();
+    let statuses = statuses.iter().map(|status| ((*status).to_owned(), status.replace('_', " ")));
+    html! { @if statuses.len() > 0 { (one_of(cx, "status", "Status", "All statuses", statuses)) } }
 }
 
 /// Returns a filter that is typed in.

@@ -49,7 +49,8 @@ impl Subject {
     }
 }
 
-/// Shows the form of a new record. `?contact=ID` in the address fills its contact in.
+/// Shows the form of a new record. `?contact=ID` in the address fills its contact in, and `?start=2026-03-15T09:00` the start of a
+/// booking, with `offset` where clocks show that time twice.
 pub(crate) async fn new(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let kind = of_path(cx.path)?;
     let (contact, choice) = match cx.query.given("contact") {
@@ -59,6 +60,11 @@ pub(crate) async fn new(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespons
     let currency = tenant.currency.to_string();
     let mut values = vec![("contact_id", contact), ("currency", currency), ("status", JobStatus::Quoted.to_string())];
     values.extend(kind.choice_of("contact_id").map(|name| (name, choice)));
+    let (start, offset) = (cx.query.text("start"), cx.query.text("offset"));
+    // One that cannot be read is left empty, and its field has to be filled in.
+    if tenant.time_zone.time_of(start, offset).is_ok() {
+        values.extend([("start_time", start.to_owned()), ("start_time_offset", offset.to_owned())]);
+    }
     let values = Form::from_fields(values);
     let state = FormState::new(&values);
     Ok(page(cx, tenant, &Subject { kind, edited: None, contacts: Vec::new() }, "", state, None))

@@ -9,7 +9,7 @@ use svc_core::values::RecordKind;
 use uuid::Uuid;
 
 use super::table::record_table;
-use super::values::{ContactNames, names_of, text, words};
+use super::values::{ContactNames, names_of, text};
 use super::{FieldValues, LISTED, Selection, find, selected, short, worklist};
 use crate::dashboard::csv;
 use crate::dashboard::pages::filters;
@@ -98,13 +98,6 @@ fn none_yet(tenant: &Tenant, kind: &Kind) -> Markup {
     }
 }
 
-/// Returns the filter of statuses, if the list has one.
-pub(super) fn status_filter(cx: &Context<'_>, kind: &Kind) -> Markup {
-    let statuses: Vec<(String, String)> =
-        (kind.statuses)().into_iter().map(|known| (known.to_owned(), words(known))).collect();
-    html! { @if !statuses.is_empty() { (filters::one_of(cx, "status", "Status", "All statuses", statuses)) } }
-}
-
 /// Returns the form of the filters. The list of a contact's records has a period alone.
 fn filter_form(cx: &Context<'_>, kind: &Kind, path: &str, values: &FieldValues<'_>) -> Markup {
     let contact = cx.query.given("contact");
@@ -117,7 +110,7 @@ fn filter_form(cx: &Context<'_>, kind: &Kind, path: &str, values: &FieldValues<'
                 label { (kind.search)
                     input type="search" name="search" value=(cx.query.text("search")) autocomplete="off";
                 }
-                (status_filter(cx, kind))
+                (filters::statuses(cx, kind))
             }
             (filters::period_fields(cx, "Created"))
             button type="submit" { "Filter" }

@@ -175,7 +175,7 @@ pub(crate) fn short(text: &str) -> String {
 }
 
 /// Returns the name of a status for people.
-pub(super) fn words(name: &str) -> String {
+pub(crate) fn words(name: &str) -> String {
     name.replace('_', " ")
 }
 
@@ -199,7 +199,7 @@ pub(crate) fn label(field: &str) -> String {
     name.to_owned()
 }
 
-fn status_tone(status: &str) -> Tone {
+pub(crate) fn status_tone(status: &str) -> Tone {
     match status {
         "paid" | "accepted" | "completed" | "confirmed" | "invoiced" => Tone::Good,
         "overdue" | "declined" | "no_show" => Tone::Bad,

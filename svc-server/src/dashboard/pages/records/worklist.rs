@@ -8,7 +8,6 @@ use svc_core::service::Records;
 use svc_core::today::Days;
 use svc_core::values::RecordKind;
 
-use super::list::status_filter;
 use super::table::record_table;
 use super::values::text;
 use super::{FieldValues, RecordPage, invoice_object, object, objects, selected, status_of};
@@ -25,7 +24,7 @@ const PARAMETERS: [&str; 3] = ["show", "date", "status"];
 /// The contents of a list of what wants attention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Contents {
-    /// What starts or is due on some days, in the order of the times.
+    /// The records that start or are due on some days, in the order of the times.
     Days(Days),
     Unpaid,
     ExpiringQuotes,
@@ -217,7 +216,7 @@ fn filter_form(cx: &Context<'_>, list: &Worklist, date: Date) -> Markup {
         form.filters method="get" action=(cx.url(&list.kind.list_path())) role="search" aria-label=(list.kind.title) {
             input type="hidden" name="show" value=(list.name);
             input type="hidden" name="date" value=(date);
-            (status_filter(cx, list.kind))
+            (filters::statuses(cx, list.kind))
             button type="submit" { "Filter" }
         }
     }

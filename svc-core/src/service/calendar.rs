@@ -1,0 +1,108 @@
+//! The calendar of an account, and the address at which calendar programs subscribe to it.
+
+use std::ops::Range;
+
+use super::Svc;
+use super::executor::{Account, Runner};
+use crate::accounts::shared_links::{self, NewSharedLink, SharedLink, SharedLinkPurpose};
+use crate::calendar::{self, Calendar};
+use crate::error::Error;
+use crate::values::Timestamp;
+
+/// The purpose of the address.
+const CALENDAR: SharedLinkPurpose = SharedLinkPurpose::Calendar;
+
+impl Account<'_> {
+    /// Returns the bookings and planned jobs that take place in a range of times, the soonest first and at most
+    /// [`MAX_ENTRIES`](calendar::MAX_ENTRIES).
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// # let account = svc.account(tenant);
+    /// let start = Some("2026-03-15T09:00:00Z".parse()?);
+    /// account.jobs().create(JobCreate { scheduled_start: start, ..JobCreate::new("New pump".parse()?) }).await?;
+    /// let week = "2026-03-09T00:00:00Z".parse()?.."2026-03-16T00:00:00Z".parse()?;
+    /// assert_eq!(account.calendar(week).await?.entries[0].title, "New pump (JOB-0001)");
+    /// # Ok(()) });
+    /// ```
+    pub async fn calendar(self, range: Range<Timestamp>) -> Result<Calendar, Error> {
+        let read = self.runner.read("svc.account.calendar", (self.id, range), async |tx, (tenant, range)| {
+            calendar::read(tx, *tenant, range.clone()).await
+        });
+        read.await
+    }
+
+    /// Returns the link of the address at which calendar programs subscribe to the calendar, if there is one.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    pub async fn calendar_link(self) -> Result<Option<SharedLink>, Error> {
+        let read = self.runner.read("svc.calendar.link", self.id, async |tx, &tenant| {
+            shared_links::get(tx, tenant, CALENDAR, None).await
+        });
+        read.await
+    }
+
+    /// Makes the address at which calendar programs subscribe to the calendar, or another one in its place. The secret of the link
+    /// is shown once.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is no such account.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// let link = svc.account(tenant).create_calendar_link().await?;
+    /// let feed = svc.calendar_feed(link.secret.reveal()).await?;
+    /// assert!(feed.contains("X-WR-CALNAME:Harbour Plumbing"));
+    /// svc.account(tenant).revoke_calendar_link().await?;
+    /// assert_eq!(svc.calendar_feed(link.secret.reveal()).await, Err(Error::NotFound));
+    /// # Ok(()) });
+    /// ```
+    pub async fn create_calendar_link(self) -> Result<NewSharedLink, Error> {
+        let create = self.runner.write("svc.calendar.create_link", self.id, async |tx, &tenant| {
+            shared_links::create(tx, tenant, CALENDAR, None).await
+        });
+        create.await
+    }
+
+    /// Ends the address at which calendar programs subscribe to the calendar, and returns its link, if there was one.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    pub async fn revoke_calendar_link(self) -> Result<Option<SharedLink>, Error> {
+        let revoke = self.runner.write("svc.calendar.revoke_link", self.id, async |tx, &tenant| {
+            shared_links::revoke(tx, tenant, CALENDAR, None).await
+        });
+        revoke.await
+    }
+}
+
+impl Svc {
+    /// Returns the calendar of the account whose link has this secret, as iCalendar: what takes place from
+    /// [`FEED_DAYS_BEFORE`](calendar::FEED_DAYS_BEFORE) days ago to [`FEED_DAYS_AFTER`](calendar::FEED_DAYS_AFTER) days ahead.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is no such link, or its account is suspended.
+    pub async fn calendar_feed(&self, secret: &str) -> Result<String, Error> {
+        let runner = Runner::new(self);
+        let find = runner.read("svc.calendar.find", secret.to_owned(), async |tx, secret| {
+            let (link, tenant) = shared_links::find(tx, secret, &[CALENDAR]).await?;
+            if shared_links::is_available(&tenant) { Ok(link.tenant_id) } else { Err(Error::NotFound) }
+        });
+        let account = self.account(find.await?);
+        let feed =
+            account.runner.read("svc.calendar.feed", account.id, async |tx, &tenant| calendar::feed(tx, tenant).await);
+        feed.await
+    }
+}

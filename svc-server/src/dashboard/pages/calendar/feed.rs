@@ -1,0 +1,103 @@
+//! The address at which calendar programs subscribe to the calendar: a secret in the query, which the log of the server leaves out.
+
+use http::header::IF_NONE_MATCH;
+use http::request::Parts;
+use svc_core::accounts::shared_links::{self, SharedLink, SharedLinkPurpose};
+use svc_core::calendar::{FEED_DAYS_AFTER, FEED_DAYS_BEFORE, MAX_ENTRIES, ical};
+use svc_core::crypto::sha256;
+use svc_core::prelude::*;
+
+use crate::dashboard::pages::new_secrets::{NewSecrets, SecretsPage, text_of};
+use crate::dashboard::prelude::*;
+use crate::dashboard::site::Site;
+
+/// The memory in which the file is made, in records: with 10,000 entries.
+pub(crate) const MEMORY: u32 = 128;
+/// The path of the file, whose query has the secret.
+const FILE: &str = "/calendar.ics";
+
+/// Returns the calendar of the account whose address has the secret in the query.
+pub(crate) async fn file(site: &Site, parts: &Parts) -> Result<PageResponse, PageError> {
+    let query = Form::of(parts.uri.query().unwrap_or_default().as_bytes());
+    let calendar = site.svc.calendar_feed(query.text("secret")).await?;
+    let etag = format!("\"{}\"", &hex::encode(sha256(calendar.as_bytes()))[..32]);
+    let known = parts.headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
+    let mut known = known.flat_map(|value| value.split(',')).map(|tag| tag.trim().trim_start_matches("W/"));
+    if known.any(|tag| tag == "*" || tag == etag) {
+        return Ok(PageResponse::not_modified(&etag));
+    }
+    Ok(PageResponse::file(ical::MEDIA_TYPE, calendar, &etag))
+}
+
+/// Returns the part of the page of the calendar on which owners manage the address.
+pub(super) async fn card(cx: &Context<'_>, tenant: &Tenant) -> Result<Markup, PageError> {
+    if !cx.may(Role::Owner) {
+        return Ok(html! {});
+    }
+    let link = cx.svc.account(tenant.id).calendar_link().await?;
+    Ok(section(
+        "Subscribe in another calendar",
+        html! {
+            p {
+                "Calendar programs show bookings and jobs from a secret address, with the names of contacts and the sites of jobs: \
+                 from " (FEED_DAYS_BEFORE) " days ago to " (FEED_DAYS_AFTER) " days ahead, at most " (number(MAX_ENTRIES as u64)) ". \
+                 Anyone with the address can read them without signing in."
+            }
+            @match &link {
+                None => { div.actions { (post_button(cx, "/calendar/address", "primary", version(None), "Create address")) } }
+                Some(link) => {
+                    p.soft { "There is an address, made " (time(cx.now, &tenant.time_zone, link.created_at)) ". It was shown then." }
+                    div.actions {
+                        (confirmed(cx, "Renew address", "The address that programs have now shows nothing any more. The new one \
+                            has to be entered in each of them.", "/calendar/address", version(Some(link)), "Renew address"))
+                        (confirmed(cx, "Revoke address", "The address shows nothing any more. This cannot be undone.",
+                            "/calendar/address/revoke", version(Some(link)), "Revoke address"))
+                    }
+                }
+            }
+        },
+    ))
+}
+
+/// Returns the field that names the link which a form changes, so that it changes no later one.
+fn version(link: Option<&SharedLink>) -> Markup {
+    version_field(version_of(link))
+}
+
+fn version_of(link: Option<&SharedLink>) -> String {
+    link.map_or_else(|| "none".to_owned(), |link| link.id.to_string())
+}
+
+/// Makes the address, or another one in its place, and shows it.
+pub(crate) async fn create(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+    let new = submit(cx, tenant.id, "dashboard.create_calendar_address", (), async |tx, form| {
+        let before = shared_links::get(tx, form.tenant, SharedLinkPurpose::Calendar, None).await?;
+        form.check_version(&version_of(before.as_ref()))?;
+        let new = shared_links::create(tx, form.tenant, SharedLinkPurpose::Calendar, None).await?;
+        let secret = text_of(Some(&new.secret));
+        Ok(NewSecrets { id: new.link.id.uuid(), secret, ..NewSecrets::default() })
+    });
+    let new = new.await.map_err(refusal)?;
+    let address = new.secret.map(|secret| format!("{}/dashboard{FILE}?secret={secret}", cx.address()));
+    let page = SecretsPage {
+        title: "Address of the calendar",
+        about: "Enter it in your calendar program now, where it subscribes to a calendar by its address (URL). It will not be \
+                shown again.",
+        texts: &[("address", "Address", address.as_deref())],
+        example: None,
+        next: "/calendar",
+    };
+    Ok(page.respond(cx, tenant, "I have entered it"))
+}
+
+/// Ends the address.
+pub(crate) async fn revoke(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+    let revoke = submit(cx, tenant.id, "dashboard.revoke_calendar_address", (), async |tx, form| {
+        let before = shared_links::get(tx, form.tenant, SharedLinkPurpose::Calendar, None).await?;
+        form.check_version(&version_of(before.as_ref()))?;
+        shared_links::revoke(tx, form.tenant, SharedLinkPurpose::Calendar, None).await?;
+        Ok(())
+    });
+    revoke.await.map_err(refusal)?;
+    Ok(cx.see_other("/calendar?notice=calendar-revoked"))
+}

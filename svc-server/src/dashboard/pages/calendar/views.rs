@@ -1,0 +1,196 @@
+//! The tables of a month, a week and a day.
+
+use svc_core::calendar::{Certainty, Entry};
+use svc_core::prelude::*;
+use svc_core::values::RecordKind;
+
+use super::days::{Day, LocalTime, morning};
+use super::{View, long_date, url};
+use crate::dashboard::pages::kinds::{BOOKINGS, JOBS};
+use crate::dashboard::pages::records::{ContactNames, short, status_tone, words};
+use crate::dashboard::prelude::*;
+
+/// A page of the calendar.
+pub(super) struct Page<'p> {
+    pub(super) cx: &'p Context<'p>,
+    pub(super) zone: &'p TimeZone,
+    pub(super) view: View,
+    pub(super) date: Date,
+    pub(super) today: Date,
+    pub(super) names: ContactNames,
+}
+
+impl Page<'_> {
+    /// Returns the table of the view.
+    pub(super) fn table(&self, days: &[Day<'_>]) -> Markup {
+        match (self.view, days) {
+            (View::Month, days) => self.month(days),
+            (View::Week, days) => self.week(days),
+            (View::Day, [day, ..]) => self.day(day),
+            (View::Day, []) => html! {},
+        }
+    }
+
+    fn month(&self, days: &[Day<'_>]) -> Markup {
+        let month = self.date.first_of_month();
+        html! {
+            div.calendar {
+                table {
+                    caption.hidden { "Bookings and jobs of " (self.view.heading(self.date)) }
+                    thead {
+                        tr {
+                            @for day in days.iter().take(7) {
+                                th scope="col" abbr=(day.date.weekday()) { (day.date.weekday()[..3]) }
+                            }
+                        }
+                    }
+                    tbody {
+                        @for week in days.chunks(7) {
+                            tr { @for day in week { (self.cell(day, day.date.first_of_month() == month)) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Returns the cell of a day in a month.
+    fn cell(&self, day: &Day<'_>, is_of_month: bool) -> Markup {
+        let date = day.date;
+        let class = match (day.entries.is_empty(), is_of_month) {
+            (true, true) => "free",
+            (true, false) => "free other",
+            (false, true) => "",
+            (false, false) => "other",
+        };
+        html! {
+            td class=[(!class.is_empty()).then_some(class)] aria-current=[(date == self.today).then_some("date")] {
+                div.day {
+                    a href=(url(self.cx, View::Day, date)) {
+                        time datetime=(date) {
+                            span.short { span.hidden { (date.weekday()) " " } (date.day_of_month()) }
+                            span.long { (long_date(date)) }
+                        }
+                    }
+                    (self.new_link(&morning(date, self.zone), &format!("New booking on {date}")))
+                }
+                (self.entries(day, day.entries.iter().copied(), day.entries.len()))
+            }
+        }
+    }
+
+    fn week(&self, days: &[Day<'_>]) -> Markup {
+        let caption = format!("Bookings and jobs from {}", self.view.heading(self.date));
+        let rows = html! {
+            @for day in days {
+                tr aria-current=[(day.date == self.today).then_some("date")] {
+                    th scope="row" { a href=(url(self.cx, View::Day, day.date)) { (long_date(day.date)) } }
+                    td {
+                        (self.entries(day, day.entries.iter().copied(), day.entries.len()))
+                        @if day.entries.is_empty() { span.soft { "–" } }
+                    }
+                    td.end { (self.new_link(&morning(day.date, self.zone), &format!("New booking on {}", day.date))) }
+                }
+            }
+        };
+        self.list("Day", &caption, rows)
+    }
+
+    fn day(&self, day: &Day<'_>) -> Markup {
+        let caption = format!("Bookings and jobs of {}", self.view.heading(self.date));
+        let mut left = self.view.entries_of_day();
+        let mut rows = Vec::new();
+        let mut add = |heading: String, start: Option<LocalTime>, entries: Vec<&Entry>| {
+            let shown = entries.len().min(left);
+            left -= shown;
+            let label = format!("New booking at {heading}");
+            rows.push(html! {
+                tr {
+                    th scope="row" { (heading) }
+                    td { (self.entries(day, entries.into_iter().take(shown), 0)) }
+                    td.end { @if let Some(start) = start { (self.new_link(&start, &label)) } }
+                }
+            });
+        };
+        let continued: Vec<&Entry> = day.continued().collect();
+        if !continued.is_empty() {
+            add("From before".to_owned(), None, continued);
+        }
+        for hour in day.hours() {
+            let begins = LocalTime::at(hour.start, self.zone);
+            add(begins.clock(), Some(begins), day.starting_in(&hour).collect());
+        }
+        let rows = html! { @for row in &rows { (row) } };
+        let hidden = day.entries.len().saturating_sub(self.view.entries_of_day());
+        html! {
+            (self.list("Hour", &caption, rows))
+            @if hidden > 0 {
+                p { "And " (number(hidden as u64)) " more. All of them: "
+                    @for (at, kind) in [&BOOKINGS, &JOBS].into_iter().enumerate() {
+                        @if at > 0 { ", " }
+                        a href=(self.cx.url(&format!("{}?show=today&date={}", kind.list_path(), day.date))) { (kind.collection) }
+                    }
+                    " that start on this day."
+                }
+            }
+        }
+    }
+
+    /// Returns a table with a row for each day or hour.
+    fn list(&self, unit: &str, caption: &str, rows: Markup) -> Markup {
+        html! { div.agenda { (table(caption, &[unit, "Bookings and jobs", ""], rows)) } }
+    }
+
+    /// Returns the first of some entries, and how many of `all` are left out.
+    fn entries<'e>(&self, day: &Day<'_>, entries: impl Iterator<Item = &'e Entry>, all: usize) -> Markup {
+        let limit = self.view.entries_of_day();
+        let hidden = all.saturating_sub(limit);
+        let mut entries = entries.take(limit).peekable();
+        html! {
+            @if entries.peek().is_some() {
+                ul.entries {
+                    @for entry in entries { li { (self.entry(day, entry)) } }
+                    @if hidden > 0 {
+                        li { a href=(url(self.cx, View::Day, day.date)) { "and " (number(hidden as u64)) " more"
+                            span.hidden { " on " (day.date) } } }
+                    }
+                }
+            }
+        }
+    }
+
+    fn entry(&self, day: &Day<'_>, entry: &Entry) -> Markup {
+        let kind = if entry.kind == RecordKind::Job { &JOBS } else { &BOOKINGS };
+        let contact = entry.contact_id.map(|id| id.to_string());
+        let contact = contact.as_deref().and_then(|id| self.names.get(id));
+        let (mut time, title) = (day.time_of(entry, self.zone), short(&entry.title));
+        if self.view == View::Month {
+            // There is no place for the end.
+            time = time.split('–').next().unwrap_or_default().trim_start_matches("from ").to_owned();
+        }
+        let is_cancelled = entry.certainty == Certainty::Cancelled;
+        html! {
+            a href=(self.cx.url(&kind.path(entry.id))) {
+                span.time { (time) } " "
+                @if is_cancelled { s { (title) } span.hidden { " (cancelled)" } } @else { (title) }
+                @if let Some(contact) = contact { span.soft { " " (isolated(&short(contact))) } }
+            }
+            @if self.view != View::Month { " " (badge(status_tone(entry.status), &words(entry.status))) }
+        }
+    }
+
+    /// Returns the link to the form of a booking that starts at a time, for those who may create one.
+    fn new_link(&self, start: &LocalTime, label: &str) -> Markup {
+        html! {
+            @if self.cx.may(Role::Developer) {
+                a.add href=(self.new_booking(start)) aria-label=(label) title=(label) { "+" }
+            }
+        }
+    }
+
+    /// Returns the URL of the form of a booking that starts at a time.
+    pub(super) fn new_booking(&self, start: &LocalTime) -> String {
+        let query = layout::query(&[("start", &start.local), ("offset", &start.offset)]);
+        self.cx.url(&format!("/bookings/new?{query}"))
+    }
+}

@@ -1,0 +1,263 @@
+//! The calendar, in time zones on whose days clocks change.
+
+use http::StatusCode;
+use svc_core::accounts::sessions::Role;
+use svc_core::prelude::*;
+use svc_core::resources::crud;
+
+use super::browser::{Browser, Server};
+use super::records::{rows, text};
+use super::webhooks::HOSTILE;
+
+/// Sets the time zone of the account. The clock of the server shows Saturday, 14 March 2026, 15:09 in UTC.
+async fn in_zone(server: &Server, zone: &str) {
+    let zone = TimeZone::parse(zone).unwrap();
+    server.svc.account(server.tenant).change_settings(move |tenant| tenant.time_zone = zone.clone()).await.unwrap();
+}
+
+async fn booking(server: &Server, contact: ContactId, name: &str, start: &str, end: &str) -> Booking {
+    let end_time = Some(Timestamp::parse(end).unwrap());
+    let start = Timestamp::parse(start).unwrap();
+    let create = BookingCreate { end_time, ..BookingCreate::new(contact, Text::parse(name).unwrap(), start) };
+    server.svc.account(server.tenant).bookings().create(create).await.unwrap()
+}
+
+/// Returns the rows of a view that have entries.
+async fn filled(browser: &Browser<'_>, query: &str) -> Vec<String> {
+    let page = browser.get(&format!("/calendar?{query}")).await;
+    assert_eq!(page.status, StatusCode::OK, "{query}: {}", page.text);
+    page.text
+        .split("<tr")
+        .filter(|row| row.contains("<ul class=\"entries\">"))
+        .map(|row| text(&format!("<tr{}", row.split("</tr>").next().unwrap())).trim_end_matches(" +").to_owned())
+        .collect()
+}
+
+/// Returns the cells of a month that have entries.
+async fn cells(browser: &Browser<'_>, query: &str) -> Vec<String> {
+    let page = browser.get(&format!("/calendar?{query}")).await.text;
+    let table = page.split("<tbody>").nth(1).unwrap().split("</tbody>").next().unwrap();
+    let cells = table.split("<td").skip(1).map(|cell| format!("<td{cell}"));
+    cells.filter(|cell| cell.contains("<ul class=\"entries\">")).map(|cell| text(&cell)).collect()
+}
+
+#[tokio::test]
+async fn bookings_and_jobs_are_in_a_month_a_week_and_a_day() {
+    let server = Server::start().await;
+    in_zone(&server, "Australia/Sydney").await;
+    let viewer = server.signed_in(Role::Viewer).await;
+    let page = text(&viewer.get("/calendar").await.text);
+    assert!(page.contains("March 2026") && page.contains("Nothing is booked or planned in this month."), "{page}");
+    let ada = server.named_contact("ada@example.com", HOSTILE).await.id;
+    // There it is the 15th.
+    let visit = booking(&server, ada, "Visit", "2026-03-15T09:00:00+11:00", "2026-03-15T10:30:00+11:00").await;
+    let gone = booking(&server, ada, "Gone", "2026-03-16T09:00:00+11:00", "2026-03-16T10:00:00+11:00").await;
+    let account = server.svc.account(server.tenant);
+    let cancel = BookingUpdate { status: Patch::Set(BookingStatus::Cancelled), ..BookingUpdate::default() };
+    account.bookings().update(gone.id, cancel).await.unwrap();
+    let start = Some(Timestamp::parse("2026-03-15T08:00:00+11:00").unwrap());
+    let job = JobCreate { scheduled_start: start, ..JobCreate::new("New pump".parse().unwrap()) };
+    let job = account.jobs().create(job).await.unwrap();
+    account.jobs().create(JobCreate::new("Unplanned".parse().unwrap())).await.unwrap();
+
+    // The name cannot change the direction of what follows.
+    let ada = HOSTILE.trim_end_matches('\u{202e}');
+    assert_eq!(
+        cells(&viewer, "view=month").await,
+        [
+            format!("Sunday 15 Sunday, 2026-03-15 08:00 New pump (JOB-0001) 09:00 Visit {ada}"),
+            format!("Monday 16 Monday, 2026-03-16 09:00 Gone (cancelled) {ada}"),
+        ]
+    );
+    assert_eq!(
+        filled(&viewer, "view=week").await,
+        [format!("Sunday, 2026-03-15 08:00 New pump (JOB-0001) quoted 09:00–10:30 Visit {ada} confirmed")]
+    );
+    assert_eq!(
+        filled(&viewer, "view=day&date=2026-03-16").await,
+        [format!("09:00 09:00–10:00 Gone (cancelled) {ada} cancelled")]
+    );
+    let page = viewer.get("/calendar").await.text;
+    assert!(!page.contains(HOSTILE), "{page}");
+    for link in [
+        format!("/bookings/{}", visit.id),
+        format!("/jobs/{}", job.id),
+        "/calendar?view=day&amp;date=2026-03-15".to_owned(),
+        "/calendar?view=month&amp;date=2026-02-01".to_owned(),
+        "/calendar?view=month&amp;date=2026-04-01".to_owned(),
+        "/calendar?view=month".to_owned(),
+    ] {
+        assert!(page.contains(&format!("href=\"/dashboard{link}\"")), "{link}: {page}");
+    }
+    assert!(!page.contains("/bookings/new"), "a viewer creates nothing: {page}");
+    assert!(page.contains("aria-current=\"date\""), "{page}");
+}
+
+/// An entry of a day: the hours of the day, and the rows that have entries.
+async fn assert_day(browser: &Browser<'_>, date: &str, hours: usize, entries: &[&str]) {
+    let page = browser.get(&format!("/calendar?view=day&date={date}")).await.text;
+    let all = rows(&page);
+    let of_day = all.iter().filter(|row| !row.starts_with("From before")).count();
+    assert_eq!(of_day, hours, "{date}: {all:?}");
+    assert_eq!(filled(browser, &format!("view=day&date={date}")).await, entries, "{date}");
+}
+
+#[tokio::test]
+async fn the_nights_in_which_clocks_change_have_their_hours_in_sydney() {
+    let server = Server::start().await;
+    in_zone(&server, "Australia/Sydney").await;
+    let owner = server.signed_in(Role::Owner).await;
+    let ada = server.named_contact("ada@example.com", "Ada").await.id;
+    // Clocks are put back at 03:00 to 02:00.
+    booking(&server, ada, "Night", "2026-04-04T23:00:00+11:00", "2026-04-05T02:30:00+11:00").await;
+    booking(&server, ada, "First", "2026-04-05T02:15:00+11:00", "2026-04-05T02:15:00+10:00").await;
+    booking(&server, ada, "Second", "2026-04-05T02:30:00+10:00", "2026-04-05T03:30:00+10:00").await;
+    booking(&server, ada, "Last", "2026-04-05T23:30:00+10:00", "2026-04-06T00:00:00+10:00").await;
+    assert_day(&owner, "2026-04-04", 24, &["23:00 from 23:00 Night Ada confirmed"]).await;
+    assert_day(
+        &owner,
+        "2026-04-05",
+        25,
+        &[
+            "From before until 02:30 +11:00 Night Ada confirmed",
+            "02:00 +11:00 02:15 +11:00–02:15 +10:00 First Ada confirmed",
+            "02:00 +10:00 02:30 +10:00–03:30 Second Ada confirmed",
+            "23:00 23:30–24:00 Last Ada confirmed",
+        ],
+    )
+    .await;
+    assert_day(&owner, "2026-04-06", 24, &[]).await;
+    let page = owner.get("/calendar?view=day&date=2026-04-05").await.text;
+    for link in [
+        "start=2026-04-05T02%3A00&amp;offset=%2B11%3A00",
+        "start=2026-04-05T02%3A00&amp;offset=%2B10%3A00",
+        "start=2026-04-05T03%3A00\"",
+    ] {
+        assert!(page.contains(&format!("/bookings/new?{link}")), "{link}: {page}");
+    }
+    // Clocks are put forward at 02:00 to 03:00.
+    booking(&server, ada, "Early", "2026-10-04T01:30:00+10:00", "2026-10-04T03:30:00+11:00").await;
+    assert_day(&owner, "2026-10-04", 23, &["01:00 01:30–03:30 Early Ada confirmed"]).await;
+    let page = owner.get("/calendar?view=day&date=2026-10-04").await.text;
+    assert!(!page.contains("T02%3A00") && page.contains("start=2026-10-04T03%3A00"), "{page}");
+}
+
+#[tokio::test]
+async fn the_nights_in_which_clocks_change_have_their_hours_in_berlin() {
+    let server = Server::start().await;
+    in_zone(&server, "Europe/Berlin").await;
+    let owner = server.signed_in(Role::Owner).await;
+    let ada = server.named_contact("ada@example.com", "Ada").await.id;
+    // Clocks are put forward at 02:00 to 03:00.
+    booking(&server, ada, "Night", "2026-03-28T22:00:00+01:00", "2026-03-29T03:15:00+02:00").await;
+    booking(&server, ada, "Whole", "2026-03-29T00:00:00+01:00", "2026-03-30T00:00:00+02:00").await;
+    assert_day(&owner, "2026-03-28", 24, &["22:00 from 22:00 Night Ada confirmed"]).await;
+    assert_day(
+        &owner,
+        "2026-03-29",
+        23,
+        &["From before until 03:15 Night Ada confirmed", "00:00 all day Whole Ada confirmed"],
+    )
+    .await;
+    assert_day(&owner, "2026-03-30", 24, &[]).await;
+    // Clocks are put back at 03:00 to 02:00.
+    booking(&server, ada, "Twice", "2026-10-25T02:45:00+02:00", "2026-10-25T02:15:00+01:00").await;
+    assert_day(&owner, "2026-10-25", 25, &["02:00 +02:00 02:45 +02:00–02:15 +01:00 Twice Ada confirmed"]).await;
+    // Each of the days has one cell, and the booking across midnight is in both.
+    assert_eq!(
+        cells(&owner, "view=month&date=2026-03-01").await,
+        [
+            "Saturday 28 Saturday, 2026-03-28 + 22:00 Night Ada",
+            "Sunday 29 Sunday, 2026-03-29 + until 03:15 Night Ada all day Whole Ada",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_booking_of_many_days_is_on_each_of_them() {
+    let server = Server::start().await;
+    let ada = server.named_contact("ada@example.com", "Ada").await.id;
+    booking(&server, ada, "Long", "2026-02-20T12:00:00Z", "2026-03-03T12:00:00Z").await;
+    let viewer = server.signed_in(Role::Viewer).await;
+    let days = cells(&viewer, "date=2026-03-15").await;
+    // The month begins with the last days of February.
+    let [first, .., last] = days.as_slice() else { panic!("{days:?}") };
+    assert_eq!(days.len(), 9);
+    assert_eq!(first, "Monday 23 Monday, 2026-02-23 all day Long Ada");
+    assert_eq!(last, "Tuesday 3 Tuesday, 2026-03-03 until 12:00 Long Ada");
+    assert_eq!(filled(&viewer, "view=day&date=2026-03-04").await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_day_with_many_bookings_shows_some_and_leads_to_the_others() {
+    let server = Server::start().await;
+    let ada = server.named_contact("ada@example.com", "Ada").await.id;
+    let create = server.svc.store().write("test", (server.tenant, ada), async |tx, &(tenant, ada)| {
+        for minute in 0..130 {
+            let start = Timestamp::parse(&format!("2026-03-20T{:02}:{:02}:00Z", 8 + minute / 60, minute % 60)).unwrap();
+            crud::create::<Booking>(tx, tenant, BookingCreate::new(ada, "Visit".parse().unwrap(), start)).await?;
+        }
+        Ok(())
+    });
+    create.await.unwrap();
+    let viewer = server.signed_in(Role::Viewer).await;
+    let month = cells(&viewer, "view=month").await;
+    assert_eq!(month.len(), 1, "{month:?}");
+    assert!(month[0].ends_with("08:03 Visit Ada and 126 more on 2026-03-20"), "{month:?}");
+    let week = filled(&viewer, "view=week&date=2026-03-18").await;
+    assert!(week[0].contains("and 110 more on 2026-03-20"), "{week:?}");
+    let day = viewer.get("/calendar?view=day&date=2026-03-20").await.text;
+    assert_eq!(day.matches("Visit").count(), 100);
+    let shown = text(&day);
+    assert!(shown.contains("And 30 more. All of them: bookings , jobs that start on this day."), "{shown}");
+    let list = "/bookings?show=today&amp;date=2026-03-20";
+    assert!(day.contains(&format!("href=\"/dashboard{list}\"")), "{day}");
+    assert!(viewer.get(&list.replace("&amp;", "&")).await.text.contains("Bookings of 2026-03-20"));
+}
+
+#[tokio::test]
+async fn a_date_that_is_none_is_explained_and_today_is_shown() {
+    let server = Server::start().await;
+    let viewer = server.signed_in(Role::Viewer).await;
+    for (query, reason) in [
+        (
+            "date=2026-02-30",
+            "“2026-02-30” is no date of the calendar, such as 2026-03-14, from 1900-01-01 to 2199-12-31.",
+        ),
+        ("date=tomorrow", "“tomorrow” is no date of the calendar"),
+        ("date=9999-12-31", "“9999-12-31” is no date of the calendar"),
+        ("date=%3Cb%3E", "“<b>” is no date of the calendar"),
+        ("view=year", "“year” is no view of the calendar: choose day, week or month."),
+    ] {
+        let page = viewer.get(&format!("/calendar?{query}")).await;
+        assert_eq!(page.status, StatusCode::UNPROCESSABLE_ENTITY, "{query}");
+        let shown = text(&page.text);
+        assert!(shown.contains(reason) && shown.contains("March 2026"), "{query}: {shown}");
+        assert!(!page.text.contains("<b>"), "{}", page.text);
+    }
+    for date in ["1900-01-01", "2199-12-31"] {
+        for view in ["month", "week", "day"] {
+            let page = viewer.get(&format!("/calendar?view={view}&date={date}")).await;
+            assert_eq!(page.status, StatusCode::OK, "{view} {date}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_free_day_leads_to_the_form_of_a_booking_with_its_start() {
+    let server = Server::start().await;
+    in_zone(&server, "Australia/Sydney").await;
+    let developer = server.signed_in(Role::Developer).await;
+    let page = developer.get("/calendar").await.text;
+    assert!(page.contains("href=\"/dashboard/bookings/new?start=2026-03-20T09%3A00\""), "{page}");
+    let form = developer.get("/bookings/new?start=2026-03-20T09%3A00").await.text;
+    assert!(form.contains("value=\"2026-03-20T09:00\""), "{form}");
+    let twice = developer.get("/bookings/new?start=2026-04-05T02%3A30&offset=%2B10%3A00").await.text;
+    assert!(twice.contains("value=\"2026-04-05T02:30\""), "{twice}");
+    assert!(twice.contains("<option value=\"+10:00\" selected"), "{twice}");
+    for bad in ["soon", "2026-10-04T02%3A30", "2026-04-05T02%3A30", "%22%3E"] {
+        let form = developer.get(&format!("/bookings/new?start={bad}")).await;
+        assert_eq!(form.status, StatusCode::OK, "{bad}");
+        assert!(!form.text.contains("value=\"20"), "{bad}: {}", form.text);
+    }
+}
