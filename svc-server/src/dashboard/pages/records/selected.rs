@@ -41,8 +41,8 @@ pub(super) fn form(cx: &Context<'_>, kind: &Kind) -> Markup {
             a.button href=(cx.url(&format!("{}?{query}&select=all", kind.list_path()))) data-select-all=(FORM) { "Select all" }
             form id=(FORM) method="get" action=(cx.url(&kind.path("selected"))) data-repeat {
                 select name="action" aria-label="What to do with the selected" {
-                    @for change in changes { option value=(change.name) { (change.label) } }
                     option value=(CSV) { "Export as CSV" }
+                    @for change in changes { option value=(change.name) { (change.label) } }
                 }
                 button type="submit" { "Go on with the selected" }
             }
