@@ -1,4 +1,4 @@
-//! What a search finds: records, pages and actions, webhooks and API keys.
+//! The search: it finds records, pages and actions, webhooks and API keys.
 
 use svc_core::error::Error;
 use svc_core::find::{self, Hit, MAX_HITS, SearchResults};
@@ -43,7 +43,7 @@ impl Found {
     }
 }
 
-/// What a text finds in an account: groups with their headings, the one after the other.
+/// The results of a search in an account: groups with their headings, the one after the other.
 struct Results {
     records: SearchResults,
     groups: Vec<(&'static str, Vec<Found>)>,

@@ -11,7 +11,6 @@ use std::fmt::Display;
 use svc_core::operation::AnyOperation;
 use svc_core::values::RecordKind;
 
-use super::records::selected::BulkChange;
 use crate::dashboard::page_response::PageError;
 
 pub(crate) use self::bookings::BOOKINGS;
@@ -134,6 +133,17 @@ pub(super) enum Control {
     Time,
     /// A contact, chosen from those that have the text.
     Contact,
+}
+
+/// A change that can be made of several records at once.
+pub(crate) struct BulkChange {
+    /// The name in the form.
+    pub(super) name: &'static str,
+    /// The text of the choice, as an order.
+    pub(super) label: &'static str,
+    pub(super) operation: &'static dyn AnyOperation,
+    /// The body of the operation.
+    pub(super) body: &'static str,
 }
 
 /// Returns a change of several records at once: its name, its text, the operation and its body.

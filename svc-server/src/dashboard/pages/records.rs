@@ -1,6 +1,7 @@
 //! The records of an account, as the API returns them, and their history. Nothing here changes them: `record_forms` and
 //! `record_actions` do.
 
+mod file;
 mod list;
 pub(crate) mod selected;
 mod show;
@@ -28,6 +29,9 @@ use super::kinds::Kind;
 /// The memory in which a list of records is made, or a piece of its CSV file, in records: with the fields of each as they are
 /// read, and the page.
 pub(crate) const LISTED: u32 = 50;
+
+/// The number of records on a page of a list.
+const PAGE: u32 = 50;
 
 /// Which records of a kind are wanted.
 #[derive(Clone)]

@@ -1,7 +1,6 @@
 //! The lists of records.
 
 use http::StatusCode;
-use serde_json::{Map, Value};
 use svc_core::error::Error;
 use svc_core::pages::Limit;
 use svc_core::prelude::*;
@@ -9,18 +8,13 @@ use svc_core::values::RecordKind;
 use uuid::Uuid;
 
 use super::table::record_table;
-use super::values::{ContactNames, names_of, text};
-use super::{FieldValues, LISTED, Selection, find, selected, short, worklist};
-use crate::dashboard::csv;
+use super::values::text;
+use super::{FieldValues, PAGE, Selection, file, find, selected, short, worklist};
 use crate::dashboard::pages::filters;
-use crate::dashboard::pages::kinds::{CONTACT, Kind, of_path};
+use crate::dashboard::pages::kinds::{Kind, of_path};
 use crate::dashboard::pages::record_actions::new_button;
 use crate::dashboard::prelude::*;
 
-/// The number of records on a page.
-pub(super) const PAGE: u32 = 50;
-/// The number of records in a piece of a CSV file.
-const CSV_PIECE: u32 = 50;
 /// The filters in the query.
 const FILTERS: [&str; 6] = ["status", "contact", "search", "within", "since", "until"];
 
@@ -39,7 +33,7 @@ pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     let (search, status) = (search.to_owned(), cx.query.text("status").to_owned());
     let selection = Selection { created, contact, search, status };
     if cx.query.text("format") == "csv" {
-        return csv_file(cx, tenant, kind, selection).await;
+        return file::of_selection(cx, tenant, kind, selection).await;
     }
     let cursor = cx.query.given("cursor").and_then(|cursor| cursor.parse::<Uuid>().ok());
     let params = ListParams { limit: Limit::new(PAGE), cursor: cursor.map(Into::into), ..ListParams::default() };
@@ -116,51 +110,5 @@ fn filter_form(cx: &Context<'_>, kind: &Kind, path: &str, values: &FieldValues<'
             button type="submit" { "Filter" }
             a.button href=(cx.url(path)) { "Clear" }
         }
-    }
-}
-
-/// Returns the records that the filters select as a CSV file, the newest first.
-async fn csv_file(
-    cx: &Context<'_>,
-    tenant: &Tenant,
-    kind: &'static Kind,
-    selection: Selection,
-) -> Result<PageResponse, PageError> {
-    let (svc, tenant) = (cx.svc.clone(), tenant.id);
-    let columns: Vec<&str> = kind.file.split(' ').collect();
-    csv::respond(kind.collection, &columns, LISTED, None, move |cursor: Option<Uuid>| {
-        let (svc, selection) = (svc.clone(), selection.clone());
-        async move {
-            let cursor = cursor.map(Into::into);
-            let params = ListParams { limit: Limit::new(CSV_PIECE), cursor, ..ListParams::default() };
-            let (records, next) = find(svc.account(tenant), kind, &selection, params).await?;
-            Ok((rows_of(&svc, tenant, kind, &records).await?, next.map(Some)))
-        }
-    })
-    .await
-}
-
-/// Returns the rows of a CSV file.
-pub(super) async fn rows_of(
-    svc: &Svc,
-    tenant: TenantId,
-    kind: &Kind,
-    records: &[Map<String, Value>],
-) -> Result<csv::Rows, Error> {
-    let names = names_of(svc, tenant, records.iter().map(|record| text(record, "contact_id"))).await?;
-    let mut rows = csv::Rows::default();
-    for record in records {
-        rows.add(kind.file.split(' ').map(|field| cell(record, field, &names)));
-    }
-    Ok(rows)
-}
-
-/// Returns the cell of a field, as the API returns its value.
-fn cell(record: &Map<String, Value>, field: &str, names: &ContactNames) -> String {
-    match record.get(field) {
-        _ if field == CONTACT => names.get(text(record, "contact_id")).unwrap_or_default().to_owned(),
-        None | Some(Value::Null) => String::new(),
-        Some(Value::String(text)) => text.clone(),
-        Some(other) => other.to_string(),
     }
 }

@@ -1,36 +1,22 @@
-//! What is done with the records that were ticked in a list: one change of all of them, or a CSV file.
+//! The actions on the records that were ticked in a list: one change of all of them, or a CSV file.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Map, Value};
 use svc_core::error::Error;
-use svc_core::operation::AnyOperation;
 use svc_core::prelude::*;
 use uuid::Uuid;
 
-use super::list::{PAGE, rows_of};
 use super::values::text;
-use super::{LISTED, get, name, short};
-use crate::dashboard::csv;
-use crate::dashboard::pages::kinds::{Kind, of_path};
+use super::{PAGE, file, get, name, short};
+use crate::dashboard::pages::kinds::{BulkChange, Kind, of_path};
 use crate::dashboard::prelude::*;
 
 /// The id of the form of a list.
 pub(super) const FORM: &str = "selection";
 /// The action that returns a file.
 const CSV: &str = "csv";
-
-/// A change that can be made of several records at once.
-pub(crate) struct BulkChange {
-    /// The name in the form.
-    pub(crate) name: &'static str,
-    /// The text of the choice, as an order.
-    pub(crate) label: &'static str,
-    pub(crate) operation: &'static dyn AnyOperation,
-    /// The body of the operation.
-    pub(crate) body: &'static str,
-}
 
 /// Returns the form that does something with the ticked records.
 pub(super) fn form(cx: &Context<'_>, kind: &Kind) -> Markup {
@@ -95,7 +81,10 @@ impl Selection {
 /// Asks whether the chosen change is meant, or returns the file.
 pub(crate) async fn confirm(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let Selection { kind, change, records } = Selection::of(cx, tenant).await?;
-    let Some(change) = change else { return file(cx, tenant, kind, records).await };
+    let Some(change) = change else {
+        let records = records.into_iter().map(|(_, record)| record).collect();
+        return file::of_records(cx, tenant, kind, records).await;
+    };
     if !cx.may(Role::Developer) {
         return Err(PageError::Forbidden("Owners and developers change records.".to_owned()));
     }
@@ -154,20 +143,4 @@ pub(crate) async fn change(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResp
             Err(PageError::Refused(format!("{reason}. Nothing was changed: take it out of the selection.")))
         }
     }
-}
-
-async fn file(
-    cx: &Context<'_>,
-    tenant: &Tenant,
-    kind: &'static Kind,
-    records: Vec<(Uuid, Map<String, Value>)>,
-) -> Result<PageResponse, PageError> {
-    let (svc, tenant) = (cx.svc.clone(), tenant.id);
-    let columns: Vec<&str> = kind.file.split(' ').collect();
-    let records: Arc<Vec<_>> = Arc::new(records.into_iter().map(|(_, record)| record).collect());
-    csv::respond(kind.collection, &columns, LISTED, (), move |()| {
-        let (svc, records) = (svc.clone(), Arc::clone(&records));
-        async move { Ok((rows_of(&svc, tenant, kind, &records).await?, None)) }
-    })
-    .await
 }

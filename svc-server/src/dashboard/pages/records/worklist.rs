@@ -10,14 +10,12 @@ use svc_core::values::RecordKind;
 
 use super::table::record_table;
 use super::values::text;
-use super::{FieldValues, RecordPage, invoice_object, object, objects, selected, status_of};
+use super::{FieldValues, PAGE, RecordPage, invoice_object, object, objects, selected, status_of};
 use crate::dashboard::pages::filters;
 use crate::dashboard::pages::kinds::{BOOKINGS, INVOICES, JOBS, Kind, QUOTES};
 use crate::dashboard::pages::record_actions::new_button;
 use crate::dashboard::prelude::*;
 
-/// The number of records on a page of a list by days.
-const PAGE: u32 = 50;
 /// The parameters of a list by days.
 const PARAMETERS: [&str; 3] = ["show", "date", "status"];
 
