@@ -26,4 +26,5 @@ mod reference;
 mod roles;
 mod sandbox;
 mod sessions;
+mod share;
 mod webhooks;

@@ -5,6 +5,7 @@ pub(super) mod apps;
 mod attempt_request;
 pub(super) mod attempts;
 pub(super) mod audit;
+pub(super) mod customer_links;
 pub(super) mod deliveries;
 pub(super) mod delivery;
 pub(super) mod developer_apps;
