@@ -333,10 +333,8 @@ pub(super) async fn the_link_of_a_removed_member_is_refused(h: Harness) {
 pub(super) async fn a_link_needs_a_member_of_its_account(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
     h.member_with_role(other, "ada@example.com", Role::Owner).await;
-    match h.link_to_member(tenant, "ada@example.com").await {
-        Err(Error::NotAllowed(reason)) => assert!(reason.contains("svc member add"), "{reason}"),
-        other => panic!("{other:?}"),
-    }
+    let refused = h.link_to_member(tenant, "ada@example.com").await.unwrap_err();
+    assert!(matches!(&refused, Error::NotAllowed(reason) if reason.contains("svc member add")), "{refused:?}");
 }
 
 /// The person who makes a link for an address, or finds one, need not be the one who has the address.
