@@ -90,6 +90,7 @@ pub mod requests;
 pub mod resources;
 pub mod sandboxes;
 pub mod service;
+pub mod shared_documents;
 pub mod store;
 pub mod sync;
 pub mod today;

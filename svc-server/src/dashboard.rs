@@ -28,6 +28,8 @@
 //! account that is shown. So a form that was open before a person changed to another account, or between an account and its
 //! sandbox, changes nothing.
 //!
+//! `share` answers at the secret addresses that customers have, and `paper` renders an invoice or a quote for them and for print.
+//!
 //! The policy of the pages forbids inline scripts and styles, so charts are SVG whose colours are classes. A new page is a line
 //! in the table, and a line in the table of `tests/dashboard/roles.rs`, which tries it in each role, without its token, and
 //! with the ids of another account.
@@ -50,9 +52,11 @@ mod live;
 mod oidc;
 mod page_response;
 mod pages;
+mod paper;
 mod prelude;
 mod published;
 pub mod routes;
+mod share;
 mod site;
 mod submissions;
 mod trials;
@@ -85,6 +89,7 @@ use self::site::{PATH, Site};
 use self::submissions::change;
 use self::trials::Trials;
 use crate::kernel::Kernel;
+use crate::kernel::access::logged_path;
 use crate::kernel::body::MAX_FORM;
 use crate::kernel::listener::{Arrived, Kind, Route, Surface};
 use crate::kernel::origin::Origin;
@@ -251,6 +256,22 @@ impl Dashboard {
         Ok(Outcome::Http(page.map(|body| body.within(responses, memory, parts.extensions.get()))))
     }
 
+    /// Responds at a shared link, whose secret this is.
+    async fn share(&self, secret: &str, request: Arrived<'_>) -> Result<Outcome, Problem> {
+        let Arrived { parts, body, peer, .. } = request;
+        let form = match parts.method {
+            Method::POST => body.read(MAX_FORM).await?,
+            _ => Bytes::new(),
+        };
+        let responses = &self.site.kernel.responses;
+        let page = share::respond(&self.site, parts, secret, form, peer).await;
+        let mut page = self.finish(parts, Ok(page));
+        share::protect(&mut page);
+        // It is small, and made at once.
+        let memory = responses.nothing(Holder::Strangers);
+        Ok(Outcome::Http(page.map(|body| body.within(responses, memory, parts.extensions.get()))))
+    }
+
     /// Finds the page that is asked for, and who asks, by the head of the request alone: a stranger's form is not read where
     /// only people who are signed in may send one.
     async fn admit<'a>(&'a self, parts: &'a Parts, peer: IpAddr) -> Admission<'a> {
@@ -312,7 +333,7 @@ impl Dashboard {
     /// Returns a response with the headers that all of them have.
     fn finish(&self, parts: &Parts, result: Result<PageResponse, PageError>) -> Response<ResponseBody> {
         if let Err(PageError::Internal(error)) = &result {
-            tracing::error!(path = parts.uri.path(), %error, "the store failed a page of the dashboard");
+            tracing::error!(path = logged_path(parts), %error, "the store failed a page of the dashboard");
         }
         let mut response = result.unwrap_or_else(|error| layout::error_page(&self.site, &error)).into_response();
         let headers = response.headers_mut();
@@ -367,6 +388,9 @@ impl Dashboard {
 
 impl Surface for Dashboard {
     fn find<'a>(&'a self, parts: &'a Parts) -> Option<Route<'a>> {
+        if let Some(secret) = parts.uri.path().strip_prefix(share::FOLDER) {
+            return Some(Route::new(Kind::Page, move |request| self.share(secret, request)));
+        }
         match (parts.uri.path(), self.site.issuer()) {
             (path, _) if Self::serves(path) => Some(Route::new(Kind::Page, |request| self.respond(request))),
             ("/oauth/authorize", Some(issuer)) => Some(Route::new(Kind::Page, |request| self.consent(issuer, request))),

@@ -29,5 +29,6 @@ mod roles;
 mod sandbox;
 mod selected;
 mod sessions;
+mod share;
 mod webhooks;
 mod worklists;

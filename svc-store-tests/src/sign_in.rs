@@ -315,7 +315,7 @@ pub(super) async fn a_link_signs_in_a_member_with_the_role_of_now(h: Harness) {
     h.remove(&member).await;
     assert_eq!(h.session(&new).await, None);
     assert_eq!(h.sessions(Some(tenant)).await, []);
-    // Whoever is added again is another member.
+    // A person who is added again is another member.
     h.member_with_role(tenant, "ada@example.com", Role::Owner).await;
     assert_eq!(h.session(&new).await, None);
 }
@@ -333,13 +333,11 @@ pub(super) async fn the_link_of_a_removed_member_is_refused(h: Harness) {
 pub(super) async fn a_link_needs_a_member_of_its_account(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
     h.member_with_role(other, "ada@example.com", Role::Owner).await;
-    match h.link_to_member(tenant, "ada@example.com").await {
-        Err(Error::NotAllowed(reason)) => assert!(reason.contains("svc member add"), "{reason}"),
-        other => panic!("{other:?}"),
-    }
+    let refused = h.link_to_member(tenant, "ada@example.com").await.unwrap_err();
+    assert!(matches!(&refused, Error::NotAllowed(reason) if reason.contains("svc member add")), "{refused:?}");
 }
 
-/// Whoever makes a link for an address, or finds one, need not be the person who has the address.
+/// The person who makes a link for an address, or finds one, need not be the one who has the address.
 pub(super) async fn a_link_for_a_member_leads_to_no_other_account(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
     h.member_with_role(tenant, "ada@example.com", Role::Viewer).await;

@@ -41,10 +41,14 @@ async fn work_on_accounts(platform: &Platform) -> AccountClient {
     let change = AccountUpdate {
         write_rate_limits: Patch::Set(limits),
         max_webhooks: Patch::Set(Some(WebhookCount(7))),
+        address: Patch::Set(Some("1 Quay Street\nSydney".parse().unwrap())),
+        tax_number: Patch::Set(Some("ABN 51 824 753 556".parse().unwrap())),
         ..Default::default()
     };
     let changed = accounts.update_if(&created.etag, created.id, &change).await.unwrap();
     assert_eq!((changed.write_rate_limits.jobs, changed.max_webhooks), (Some(5), Some(7)));
+    let printed = (changed.address.as_ref().unwrap().as_str(), changed.tax_number.as_ref().unwrap().as_str());
+    assert_eq!(printed, ("1 Quay Street\nSydney", "ABN 51 824 753 556"));
     let stale = accounts.update_if(&created.etag, created.id, &change).await.unwrap_err();
     assert_eq!(stale.code(), Some("precondition_failed"));
     // The server has an account of its own.
@@ -124,6 +128,8 @@ async fn work_on_keys_and_members(account: &AccountClient) {
     assert_eq!(members.update_if(&ada.etag, ada.id, &viewer).await.unwrap().role, Role::Viewer);
     assert_eq!(members.delete_if(&ada.etag, ada.id).await.unwrap_err().code(), Some("precondition_failed"));
     assert_eq!(all(&members).await.len(), 1);
+    let link = account.create_dashboard_link(&DashboardLinkCreate::to_member(ada.email.clone())).await.unwrap();
+    assert_eq!((link.identity.as_str(), link.role), ("ada@example.com", Role::Viewer));
     members.delete(ada.id).await.unwrap();
 
     let link = DashboardLinkCreate { identity: Some("Ada".parse().unwrap()), ..DashboardLinkCreate::new(Role::Owner) };

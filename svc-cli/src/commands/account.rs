@@ -91,8 +91,7 @@ pub(crate) enum AccountCommand {
     },
     /// Change an account's settings.
     ///
-    /// Settings that are not named stay as they are. The limits of an account replace those of the server's --rate-limit
-    /// and --write-rate-limit.
+    /// Settings that are not named stay. Limits replace the server's --rate-limit and --write-rate-limit.
     #[command(after_help = "Examples:\n  svc account set 8d2f41c07b9e --currency NZD\n  \
                       svc account set 8d2f41c07b9e --rate-limit 600 \\\n    \
                       --write-rate-limit contacts=300 --write-rate-limit quotes=default")]
@@ -136,12 +135,10 @@ pub(crate) struct AccountChanges {
     /// ISO 4217 code of the currency of quotes and invoices that name none.
     #[arg(long, value_parser = Currency::parse, value_name = "CODE")]
     currency: Option<Currency>,
-    /// Postal address of the business, for its invoices and quotes: at most 500 characters, in several lines if you like. Leave
-    /// it empty to remove it.
+    /// Postal address for invoices and quotes, of at most 500 characters; empty removes it.
     #[arg(long, value_parser = parse_address, value_name = "TEXT")]
     address: Option<Address>,
-    /// Tax number of the business with its name, for its invoices and quotes, such as 'ABN 51 824 753 556'. Leave it empty to
-    /// remove it.
+    /// Tax number for invoices and quotes, such as 'ABN 51 824 753 556'; empty removes it.
     #[arg(long, value_parser = parse_tax_number, value_name = "TEXT")]
     tax_number: Option<TaxNumber>,
     /// Whether each email address may belong to only one contact: true or false.
@@ -333,7 +330,10 @@ fn describe(account: &Account) -> Vec<Property> {
         state("developer access", account.developer_access).column(3, "ACCESS"),
         text("time zone", &account.time_zone).column(5, "TIME ZONE"),
         text("currency", account.currency).column(4, "CURRENCY"),
-        optional("address", account.address.as_ref()),
+        optional(
+            "address",
+            account.address.as_ref().map(|lines| lines.as_str().lines().collect::<Vec<_>>().join(", ")),
+        ),
         optional("tax number", account.tax_number.as_ref()),
         text("unique contact email", account.unique_contact_email),
         text("rate limit", limit(account.rate_limit)),

@@ -19,7 +19,16 @@ fn a_link_to_the_dashboard_is_one_line() {
     assert!(!log.to_string().contains(token.trim_end()));
     assert!(!session.output(&["dashboard", "link", "--account", UNKNOWN_ID]).status.success());
     assert!(!session.output(&["dashboard", "link", "--operator", "--role", "viewer"]).status.success());
+    session.json(&["member", "add", "--email", "ada@example.com", "--role", "developer"]);
+    let member = session.json(&["dashboard", "link", "--email", "Ada@example.com"]);
+    assert_eq!(member["role"], "developer");
+    let log = session.json(&["audit", "list"]);
+    let made = log.as_array().unwrap().iter().find(|entry| entry["object_kind"] == "dashboard_link").unwrap();
+    assert_eq!(made["after"]["identity"], "ada@example.com", "{log}");
     session
+        .run(&["dashboard", "link", "--email", "eve@example.com"])
+        .run(&["dashboard", "link", "--email", "ada@example.com", "--role", "owner"])
+        .run(&["dashboard", "link", "--email", "ada"])
         .run(&["dashboard", "link", "--role", "viewer"])
         .run(&["dashboard", "link", "--operator", "--json"])
         .run(&["dashboard", "link", "--account", UNKNOWN_ID])

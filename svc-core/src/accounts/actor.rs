@@ -7,12 +7,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use uuid::Uuid;
 
 use crate::accounts::apps::AppId;
 use crate::accounts::grants::GrantId;
 use crate::accounts::keys::KeyId;
 use crate::accounts::platform_keys::PlatformKeyId;
-use crate::accounts::shared_links::SharedLinkId;
 use crate::error::Error;
 use crate::store::{Access, Store, StoreWrapper, UnitOfWork};
 
@@ -41,8 +41,8 @@ pub enum Actor {
     PlatformKey(PlatformKeyId),
     /// A person in the dashboard, by the name with which they signed in.
     Dashboard(String),
-    /// A customer, who has the address of a shared link.
-    SharedLink(SharedLinkId),
+    /// A customer, who has the address of a [shared link](crate::accounts::shared_links), by the id of the link.
+    SharedLink(Uuid),
     /// The sender of webhook deliveries.
     Sender,
     /// A tool that an assistant has called (MCP).

@@ -3,7 +3,7 @@
 //! A session that a link began belongs to a tenant, or to none if an operator signed in. That of a [member](super::members)
 //! belongs to the person, by email address: it shows one of the tenants that the address is a member of, with the role that
 //! it has there at each request, and can change to another. A link for a member begins a session of the member in that tenant alone,
-//! with the role at each request as well: whoever has the link need not be the one who has the address. All can show the sandbox of their tenant in its place, with the
+//! with the role at each request as well: a link proves no address. All can show the sandbox of their tenant in its place, with the
 //! same role: a sandbox needs no members of its own. A session that was begun for a sandbox sees the sandbox alone.
 //!
 //! A session ends after twelve hours, after an hour without a
@@ -142,7 +142,7 @@ pub async fn begin_of_member(tx: &mut dyn Tx, email: &Email) -> Result<NewSessio
     begin(tx, tenant, role, email.key(), person).await
 }
 
-/// What is known of the person who signs in.
+/// The facts about the person who signs in.
 struct Person {
     email: Option<Email>,
     member_id: Option<MemberId>,

@@ -4,7 +4,7 @@
 //! record of an account: [`create`] makes it, or gives it another secret, which ends the address that it had. [`revoke`] ends it. A
 //! secret has 256 random bits, of which the store keeps the SHA-256 only, so it is shown once.
 //!
-//! [`find`] is the only way from a secret to an account. Whoever uses it reads the record next, which may be gone: that is not found
+//! [`find`] is the only way from a secret to an account. The caller reads the record next, which may be gone: that is not found
 //! either. A change by somebody who has the address is made by [`Actor::SharedLink`], so the audit log says so.
 
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::store::Tx;
 use crate::values::{Id, Secret, TenantId, TextEnum, Timestamp};
 
-/// What a link shows.
+/// The thing that a link shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
 pub enum SharedLinkPurpose {
     /// An invoice, for its customer.
@@ -35,11 +35,11 @@ pub type SharedLinkId = Id<SharedLink>;
 /// A shared link, without its secret.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SharedLink {
-    /// The id of the link, for the audit log. It is another one after a renewal.
+    /// The id of the link, for the audit log. It stays the same at a renewal.
     pub id: SharedLinkId,
     /// The tenant whose link it is.
     pub tenant_id: TenantId,
-    /// What the link shows.
+    /// The thing that the link shows.
     pub purpose: SharedLinkPurpose,
     /// The record that the link shows. `None` where the purpose is about none.
     pub record_id: Option<Uuid>,
@@ -50,7 +50,7 @@ pub struct SharedLink {
 impl SharedLink {
     /// Returns the actor of what is done with the link.
     pub fn actor(&self) -> Actor {
-        Actor::SharedLink(self.id)
+        Actor::SharedLink(self.id.uuid())
     }
 }
 
@@ -81,7 +81,8 @@ pub async fn create(
         tx.delete_shared_link(tenant, before.id).await?;
     }
     let created_at = tx.env().now();
-    let link = SharedLink { id: tx.env().id(created_at), tenant_id: tenant, purpose, record_id, created_at };
+    let id = before.as_ref().map_or_else(|| tx.env().id(created_at), |before| before.id);
+    let link = SharedLink { id, tenant_id: tenant, purpose, record_id, created_at };
     let secret = new_token(tx.env());
     tx.insert_shared_link(&link, &sha256(secret.reveal().as_bytes())).await?;
     let action = if before.is_some() { AuditAction::Rotate } else { AuditAction::Create };

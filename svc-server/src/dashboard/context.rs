@@ -80,6 +80,14 @@ impl Context<'_> {
         format!("{scheme}://{host}{}", self.mount())
     }
 
+    /// Returns the address of this server as other people have it, without a slash at its end: the public one, if it is known.
+    pub(super) fn public_address(&self) -> String {
+        match &self.site.kernel.settings.public_url {
+            Some(url) => format!("{}{}", url.trim_end_matches('/'), self.mount()),
+            None => self.address(),
+        }
+    }
+
     /// Returns the path of the API in a host application, empty for none.
     pub(super) fn mount(&self) -> &str {
         self.site.mount()

@@ -76,8 +76,7 @@ const NOTICES: &[(&str, &str)] = &[
     ("quote-accepted", "The quote is accepted."),
     ("quote-declined", "The quote is declined."),
     ("calendar-revoked", "The address of the calendar was revoked. Programs that have it see nothing any more."),
-    ("member-added", "The member was added."),
-    ("member-can-sign-in", "The member was added and can sign in now."),
+    ("link-ended", "The link was ended. Its address shows nothing any more."),
     ("member-changed", "The role was changed. It holds from the person's next request on."),
     ("member-removed", "The member was removed and sees nothing of this account any more."),
     ("sandbox-reset", "The sandbox was reset. It has its sample records again."),
@@ -159,7 +158,7 @@ fn frame(cx: &Context<'_>, tenant: Option<&Tenant>, title: &str, content: &Marku
             }
         }
     };
-    document(cx.site, &format!("{title} · {owner}"), &body)
+    document(cx.site, &format!("{title} · {owner} · svc"), &body)
 }
 
 /// Returns what was searched for, on the page of what was found.
@@ -246,7 +245,12 @@ pub(super) fn card(site: &Site, title: &str, content: &Markup) -> Markup {
             }
         }
     };
-    document(site, title, &body)
+    document(site, &format!("{title} · svc"), &body)
+}
+
+/// Returns a page for customers, which has nothing of the dashboard, not even its name.
+pub(super) fn paper(site: &Site, title: &str, body: &Markup) -> Markup {
+    document(site, title, body)
 }
 
 /// Returns the page in place of one that cannot be shown.
@@ -291,7 +295,7 @@ fn document(site: &Site, title: &str, body: &Markup) -> Markup {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="robots" content="noindex";
-                title { (title) " · svc" }
+                title { (title) }
                 link rel="icon" href=(asset("icon.svg"));
                 link rel="stylesheet" href=(asset("dashboard.css"));
                 script src=(asset("dashboard.js")) {}

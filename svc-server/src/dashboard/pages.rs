@@ -6,6 +6,7 @@ mod attempt_request;
 pub(super) mod attempts;
 pub(super) mod audit;
 pub(super) mod calendar;
+pub(super) mod customer_links;
 pub(super) mod deliveries;
 pub(super) mod delivery;
 pub(super) mod developer_apps;

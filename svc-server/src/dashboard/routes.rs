@@ -21,9 +21,9 @@ use super::context::Context;
 use super::form::Form;
 use super::page_response::{PageError, PageResponse};
 use super::pages::{
-    accounts, apps, attempts, audit, calendar, deliveries, delivery, developer_apps, endpoint_forms, events, find,
-    keys, members, overview, payments, provider, record_actions, record_forms, records, reference, replays, requests,
-    sandbox, settings, sign_in, system, traffic, webhooks,
+    accounts, apps, attempts, audit, calendar, customer_links, deliveries, delivery, developer_apps, endpoint_forms,
+    events, find, keys, members, overview, payments, provider, record_actions, record_forms, records, reference,
+    replays, requests, sandbox, settings, sign_in, system, traffic, webhooks,
 };
 use super::site::Site;
 use crate::kernel::head::by_path;
@@ -210,6 +210,7 @@ fn table(has_apps: bool) -> Vec<Page> {
         // Whoever has another role meanwhile can still leave.
         post("/settings/sandbox/leave", SignedIn(|cx| Box::pin(sandbox::leave(cx)))),
         post("/settings/members", account(Owner, settings::add_member)),
+        post("/settings/members/{id}/link", account(Owner, members::link)),
         post("/settings/members/{id}/role", account(Owner, members::set_role)),
         post("/settings/members/{id}/remove", account(Owner, members::remove)),
         post("/settings/sessions/{id}/revoke", account(Owner, settings::revoke_session)),
@@ -254,6 +255,9 @@ fn record_pages() -> Vec<Page> {
         get("/invoices/{id}", account(Viewer, records::show)).reading(audit::MEMORY),
         get("/invoices/{id}/edit", account(Developer, edit)),
         post("/invoices/{id}/edit", account(Developer, update)),
+        get("/invoices/{id}/print", account(Viewer, customer_links::print)),
+        post("/invoices/{id}/share", account(Developer, customer_links::share)),
+        post("/invoices/{id}/unshare", account(Developer, customer_links::unshare)),
         get("/quotes", account(Viewer, records::list)).reading(records::LISTED),
         get("/quotes/selected", account(Viewer, selected::confirm)).reading(records::LISTED),
         post("/quotes/selected", account(Developer, selected::change)).reading(records::LISTED),
@@ -262,6 +266,9 @@ fn record_pages() -> Vec<Page> {
         get("/quotes/{id}", account(Viewer, records::show)).reading(audit::MEMORY),
         get("/quotes/{id}/edit", account(Developer, edit)),
         post("/quotes/{id}/edit", account(Developer, update)),
+        get("/quotes/{id}/print", account(Viewer, customer_links::print)),
+        post("/quotes/{id}/share", account(Developer, customer_links::share)),
+        post("/quotes/{id}/unshare", account(Developer, customer_links::unshare)),
         get("/bookings", account(Viewer, records::list)).reading(records::LISTED),
         get("/bookings/selected", account(Viewer, selected::confirm)).reading(records::LISTED),
         post("/bookings/selected", account(Developer, selected::change)).reading(records::LISTED),

@@ -18,6 +18,15 @@ use crate::telemetry::{self, SPANS};
 /// The header with the id of a request.
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
+/// The folders whose paths are secret addresses, which no log has.
+const SECRET_FOLDERS: [&str; 1] = ["/share/"];
+
+/// Returns the path of a request for a log, without the secret of a shared link.
+pub(crate) fn logged_path(parts: &Parts) -> &str {
+    let path = parts.uri.path();
+    SECRET_FOLDERS.into_iter().find(|folder| path.starts_with(folder)).unwrap_or(path)
+}
+
 /// Returns the `X-Request-Id` that the client sent, or a new UUID when it is missing or malformed.
 pub(crate) fn request_id(headers: &HeaderMap, env: &Env, now: Timestamp) -> HeaderValue {
     let allowed = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
@@ -42,7 +51,7 @@ pub(crate) fn request_span(request_id: &HeaderValue, parts: &Parts, operation: O
         otel.status_code = field::Empty,
         http.request.method = parts.method.as_str(),
         http.response.status_code = field::Empty,
-        url.path = parts.uri.path(),
+        url.path = logged_path(parts),
         request_id = request_id.to_str().unwrap_or_default(),
         operation,
         tenant = field::Empty,
@@ -100,7 +109,7 @@ pub(crate) fn write(access: &Access<'_>) {
         target: "svc_server::access",
         request_id = access.request_id.to_str().unwrap_or_default(),
         method = access.parts.method.as_str(),
-        path = access.parts.uri.path(),
+        path = logged_path(access.parts),
         operation = access.operation,
         status = access.status.as_u16(),
         code = access.code,
@@ -119,6 +128,20 @@ mod tests {
     use tracing_subscriber::layer::SubscriberExt as _;
 
     use super::*;
+
+    #[test]
+    fn no_log_has_the_secret_of_a_shared_link() {
+        for (path, logged) in [
+            ("/share/3q2-7_Secret", "/share/"),
+            ("/share/", "/share/"),
+            ("/share/a/b", "/share/"),
+            ("/shared/a", "/shared/a"),
+            ("/api/v1/quotes", "/api/v1/quotes"),
+        ] {
+            let (parts, ()) = Request::get(path).body(()).unwrap().into_parts();
+            assert_eq!(logged_path(&parts), logged);
+        }
+    }
 
     #[test]
     fn a_span_is_created_only_if_the_filter_selects_it() {

@@ -5,7 +5,8 @@ use http::{Method, StatusCode};
 use svc_core::accounts::sessions::Role;
 use svc_core::prelude::*;
 
-use super::browser::{Server, encode};
+use super::browser::{Response, Server, encode};
+use super::invoice_actions::hidden;
 
 #[tokio::test]
 async fn owners_manage_members() {
@@ -22,7 +23,7 @@ async fn owners_manage_members() {
         assert!(refused.text.contains(error) && !refused.text.contains("<bob>"), "{error}: {}", refused.text);
     }
     let added = owner.post("/settings/members", &encode(&[("email", "Bob@example.com"), ("role", "viewer")])).await;
-    assert_eq!(added.status, StatusCode::SEE_OTHER);
+    assert_eq!(added.status, StatusCode::OK);
     let bob = members().await.remove(1);
     assert_eq!((bob.email.as_str(), bob.role), ("bob@example.com", Role::Viewer));
     assert!(owner.get("/settings").await.text.contains("bob@example.com"));
@@ -43,6 +44,103 @@ async fn owners_manage_members() {
     let log = server.svc.account(server.tenant).audit_log().since(Timestamp::from_micros(0), 10).await.unwrap();
     let removed = log.iter().find(|entry| entry.object_kind == "member" && entry.action == "delete").unwrap();
     assert_eq!(removed.actor, "dashboard:ada@example.com");
+}
+
+/// Returns the token of the link that a page shows.
+fn token(page: &Response) -> String {
+    assert_eq!(page.status, StatusCode::OK, "{}", page.text);
+    let token = page.text.split("http://localhost:8080/dashboard/sign-in?token=").nth(1).unwrap();
+    token.split('"').next().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn an_owner_invites_a_member_by_a_link() {
+    let server = Server::start().await;
+    let owner = server.signed_in_member("ada@example.com", &[(server.tenant, Role::Owner)]).await;
+    let form = encode(&[("email", "Bob@example.com"), ("role", "viewer"), ("key", "a-key")]);
+    let added = owner.post("/settings/members", &form).await;
+    for text in ["Member added", "give it to bob@example.com alone", "once, within seven days"] {
+        assert!(added.text.contains(text), "{text}: {}", added.text);
+    }
+    assert!(
+        !added.text.contains("can sign in now") && !added.text.contains("can also sign in"),
+        "there is no provider"
+    );
+    let link = token(&added);
+    assert_eq!(token(&owner.post("/settings/members", &form).await), link, "a form that is sent twice invites once");
+
+    let mut bob = server.browser();
+    server.clock.advance(std::time::Duration::from_secs(6 * 24 * 60 * 60));
+    assert_eq!(bob.sign_in(&link).await.status, StatusCode::SEE_OTHER);
+    let again = server.browser().sign_in(&link).await;
+    assert_eq!(again.status, StatusCode::GONE);
+    assert!(again.text.contains("The link was used already or has expired."), "{}", again.text);
+    let settings = bob.get("/settings").await;
+    assert!(settings.text.contains("bob@example.com") && settings.text.contains("this session"), "{}", settings.text);
+    assert_eq!(bob.get("/switch").await.status, StatusCode::NOT_FOUND, "the address is not verified");
+
+    // The role is that of the member at each request, and the audit log names the person.
+    let account = server.svc.account(server.tenant);
+    let member =
+        account.members().list().await.unwrap().into_iter().find(|member| member.role == Role::Viewer).unwrap();
+    account.members().set_role(member.id, Role::Developer).await.unwrap();
+    assert_eq!(bob.post("/contacts/new", "email=eve%40example.com").await.status, StatusCode::SEE_OTHER);
+    let log = account.audit_log().since(Timestamp::from_micros(0), 20).await.unwrap();
+    let created = log.iter().find(|entry| entry.object_kind == "contact").unwrap();
+    assert_eq!((created.action.as_str(), created.actor.as_str()), ("created", "dashboard:bob@example.com"));
+    account.members().remove(member.id).await.unwrap();
+    assert_eq!(bob.get("/").await.status, StatusCode::UNAUTHORIZED);
+}
+
+#[tokio::test]
+async fn an_invitation_ends_after_seven_days_and_with_its_member() {
+    let server = Server::start().await;
+    let owner = server.signed_in_member("ada@example.com", &[(server.tenant, Role::Owner)]).await;
+    let late = token(&owner.post("/settings/members", "email=bob%40example.com&role=viewer").await);
+    server.clock.advance(std::time::Duration::from_secs(7 * 24 * 60 * 60));
+    let refused = server.browser().sign_in(&late).await;
+    assert_eq!(refused.status, StatusCode::GONE);
+    assert!(refused.text.contains("The link was used already or has expired. Ask for a new one."), "{}", refused.text);
+
+    let owner = server.signed_in_member("ada@example.com", &[]).await;
+    let account = server.svc.account(server.tenant);
+    let bob = account.members().list().await.unwrap().into_iter().find(|member| member.role == Role::Viewer).unwrap();
+    let path = format!("/settings/members/{}/link", bob.id);
+    let page = owner.get("/settings").await.text;
+    let link = token(&owner.post(&path, &hidden(&page, &path)).await);
+    owner.post(&format!("/settings/members/{}/remove", bob.id), "").await;
+    let refused = server.browser().sign_in(&link).await;
+    assert_eq!(refused.status, StatusCode::GONE);
+    assert!(refused.text.contains("bob@example.com is no longer a member of the account."), "{}", refused.text);
+}
+
+/// An owner can make a link for any address, and must not get into the other accounts of its person.
+#[tokio::test]
+async fn an_invitation_leads_to_one_account() {
+    let server = Server::start().await;
+    server.svc.account(server.other).members().add("bob@example.com".parse().unwrap(), Role::Owner).await.unwrap();
+    let owner = server.signed_in(Role::Owner).await;
+    let link = token(&owner.post("/settings/members", "email=bob%40example.com&role=viewer").await);
+    let mut browser = server.browser();
+    browser.sign_in(&link).await;
+    assert!(browser.get("/").await.text.contains("Harbour Plumbing"));
+    assert_eq!(browser.post(&format!("/switch/{}", server.other), "").await.status, StatusCode::NOT_FOUND);
+    assert_eq!(browser.get("/keys/new").await.status, StatusCode::FORBIDDEN);
+    assert!(!browser.get("/").await.text.contains("Hill Electric"));
+}
+
+#[tokio::test]
+async fn an_invitation_needs_an_email_address() {
+    let server = Server::start().await;
+    let owner = server.signed_in(Role::Owner).await;
+    for email in
+        ["", "bob", "bob@", "<script>@example.com", "bob@example.com\r\nBcc: eve@example.com", "bob@example.com\0"]
+    {
+        let refused = owner.post("/settings/members", &encode(&[("email", email), ("role", "viewer")])).await;
+        assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY, "{email:?}");
+        assert!(!refused.text.contains("sign-in?token=") && !refused.text.contains("<script>@"), "{email:?}");
+    }
+    assert!(server.svc.account(server.tenant).members().list().await.unwrap().is_empty());
 }
 
 #[tokio::test]

@@ -51,7 +51,16 @@ fn refused_inputs() -> BTreeMap<&'static str, Vec<Value>> {
         ("rotateAppSecret", overlap()),
         ("addMember", vec![json!({ "email": "x", "role": "boss" }), json!({})]),
         ("updateMember", vec![json!({ "role": null }), json!({ "role": "boss" })]),
-        ("createDashboardLink", vec![json!({ "role": 1, "identity": long(201) }), json!({})]),
+        (
+            "createDashboardLink",
+            vec![
+                json!({ "role": 1, "identity": long(201) }),
+                json!({}),
+                json!({ "email": "eve@example.com" }),
+                json!({ "email": "ada@example.com", "role": "owner" }),
+                json!({ "email": "x" }),
+            ],
+        ),
         ("createContact", [contact(), vec![json!({})]].concat()),
         ("updateContact", contact()),
         ("listContacts", with(list(), &["email=x", "include_deleted=maybe", "updated_since=x", "search="])),

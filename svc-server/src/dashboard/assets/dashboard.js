@@ -251,6 +251,7 @@
       try { localStorage.setItem("theme", root.dataset.theme); } catch { /* The choice lasts for this page. */ }
     }
     if (button?.dataset.copy) copy(button);
+    if (button?.hasAttribute("data-print")) print();
     // One confirmation is open at a time, and a click elsewhere closes it.
     for (const open of document.querySelectorAll("details.confirm[open]")) {
       if (!open.contains(event.target)) open.open = false;

@@ -1,10 +1,14 @@
 //! The members of an account: a part of its settings, which owners see. And the page on which a person who is a member of
 //! several accounts chooses one.
 
-use svc_core::accounts::members::Member;
+use svc_core::accounts::dashboard_links::{self, DashboardLinkCreate, INVITATION_LIFETIME};
+use svc_core::accounts::members::{self, Member, MemberId};
+use svc_core::error::Error;
 use svc_core::platform::operations::{REMOVE_MEMBER, UPDATE_MEMBER};
+use svc_core::store::Tx;
 use svc_core::values::{Email, TenantId};
 
+use super::new_secrets::{NewSecrets, SecretsPage};
 use crate::dashboard::prelude::*;
 
 const ROLES: [(&str, &str); 3] = [
@@ -20,10 +24,12 @@ pub(super) fn card(cx: &Context<'_>, tenant: &Tenant, members: &[Member], state:
             div {
                 h2 { "Members" }
                 p.soft {
-                    "Who may sign in to this account with an email address. A change holds from the person's next request on."
-                    @if cx.site.provider_host().is_none() {
-                        " This server has no identity provider, so people sign in with links until its operator names one."
+                    "Who may sign in to this account. A change holds from the person's next request on."
+                    @match cx.site.provider_host() {
+                        Some(host) => { " People sign in with their email address at " (host) ", or with a link that you give them." }
+                        None => { " People sign in with a link that you give them." }
                     }
+                    " A link is for seven days and signs in once, as that member."
                 }
             }
             @if !members.is_empty() {
@@ -35,7 +41,7 @@ pub(super) fn card(cx: &Context<'_>, tenant: &Tenant, members: &[Member], state:
             }
             form.fields method="post" action=(cx.url("/settings/members")) {
                 (hidden(cx, state.values, ""))
-                (state.text("email", "Email address", "The one that the person signs in with."))
+                (state.text("email", "Email address", "That of the person. The audit log names it."))
                 (state.choice("role", "Role", "", &ROLES))
                 div.actions { button type="submit" { "Add member" } }
             }
@@ -49,12 +55,13 @@ fn row(cx: &Context<'_>, tenant: &Tenant, member: &Member) -> Markup {
         tr {
             th scope="row" {
                 (member.email)
-                @if cx.session.email.as_ref() == Some(&member.email) { " " (badge(Tone::Good, "you")) }
+                @if cx.session.email.as_ref() == Some(&member.email) || cx.session.member_id == Some(member.id) { " " (badge(Tone::Good, "you")) }
             }
             td { (member.role) }
             td { (time(cx.now, &tenant.time_zone, member.created_at)) }
             td.end {
                 div.actions {
+                    (post_button(cx, &path("link"), "", html! {}, "Sign-in link"))
                     (confirmed(cx, "Change role", &format!("The new role of {}:", member.email), &path("role"), html! {
                         select name="role" aria-label="Role" {
                             @for (role, text) in ROLES {
@@ -73,6 +80,47 @@ fn row(cx: &Context<'_>, tenant: &Tenant, member: &Member) -> Markup {
 /// Returns the fields of the form of a new member, before it is filled in.
 pub(super) fn new() -> Form {
     Form::from_fields(vec![("role", Role::Viewer.as_str().to_owned())])
+}
+
+/// Makes the link with which a member signs in, and returns its path.
+pub(super) async fn invite(tx: &mut dyn Tx, tenant: TenantId, email: &Email) -> Result<NewSecrets, Error> {
+    let input = DashboardLinkCreate::to_member(tenant, email.clone()).valid_for(INVITATION_LIFETIME);
+    let new = dashboard_links::create(tx, input).await?;
+    Ok(NewSecrets {
+        id: new.link.id.uuid(),
+        client_id: Some(email.key()),
+        secret: Some(new.url("")),
+        ..NewSecrets::default()
+    })
+}
+
+/// Shows the link of a member.
+pub(super) fn invited(cx: &Context<'_>, tenant: &Tenant, title: &str, invitation: &NewSecrets) -> PageResponse {
+    let link = invitation.secret.as_ref().map(|path| format!("{}{path}", cx.public_address()));
+    let email = invitation.client_id.as_deref().unwrap_or_default();
+    let provider = cx.site.provider_host().map(|host| format!(" They can also sign in at {host} with this address."));
+    let about = format!(
+        "Copy the link now and give it to {email} alone. It signs in once, within seven days, and will not be shown again.{}",
+        provider.unwrap_or_default()
+    );
+    let page = SecretsPage {
+        title,
+        about: &about,
+        texts: &[("link", "Sign-in link", link.as_deref())],
+        example: None,
+        next: "/settings",
+    };
+    page.respond(cx, tenant, "I have copied it")
+}
+
+/// Makes another link for a member.
+pub(crate) async fn link(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+    let id: MemberId = cx.id()?;
+    let invitation = submit(cx, tenant.id, "svc.members.link", id, async |tx, form| {
+        let member = members::get(tx, form.tenant, form.input).await?;
+        invite(tx, form.tenant, &member.email).await
+    });
+    Ok(invited(cx, tenant, "Sign-in link", &invitation.await.map_err(refusal)?))
 }
 
 /// Changes the role of a member.

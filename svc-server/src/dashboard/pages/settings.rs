@@ -8,7 +8,7 @@ use svc_core::accounts::tenants;
 use svc_core::error::Error;
 use svc_core::platform::operations::UPDATE_ACCOUNT;
 use svc_core::platform::{AccountUpdate, Zone};
-use svc_core::values::{Currency, Email, Patch, TenantId, Text, TimeZone};
+use svc_core::values::{Currency, Email, Note, Patch, TenantId, Text, TimeZone};
 
 use super::members as member_forms;
 use super::sign_in;
@@ -36,6 +36,8 @@ fn settings_form(tenant: &Tenant) -> Form {
         ("name", tenant.name.clone()),
         ("time_zone", tenant.time_zone.to_string()),
         ("currency", tenant.currency.to_string()),
+        ("address", tenant.address.as_ref().map(ToString::to_string).unwrap_or_default()),
+        ("tax_number", tenant.tax_number.as_ref().map(ToString::to_string).unwrap_or_default()),
         ("unique_contact_email", if tenant.unique_contact_email { "on" } else { "" }.to_owned()),
     ])
 }
@@ -59,6 +61,9 @@ async fn page(
                 (state.text("time_zone", "Time zone", "Decides which day it is, for due dates for example. A name such as \
                     Australia/Sydney."))
                 (state.text("currency", "Currency", "Of invoices and quotes that name none. A code such as AUD."))
+                (state.lines("address", "Address", "The postal address of the business, for invoices and quotes. It can be empty."))
+                (state.text("tax_number", "Tax number", "With its name, such as ABN 51 824 753 556, for invoices and quotes. It can be \
+                    empty."))
                 (state.checkbox("unique_contact_email", "Email addresses of contacts are unique",
                     "A second contact with the same address is refused."))
             }, action: "Save", others: html! {} }))
@@ -67,6 +72,8 @@ async fn page(
                 ("Name", html! { (tenant.name) }),
                 ("Time zone", html! { (tenant.time_zone) }),
                 ("Currency", html! { (tenant.currency) }),
+                ("Address", html! { (tenant.address.as_ref().map_or("–", |address| address.as_str())) }),
+                ("Tax number", html! { (tenant.tax_number.as_ref().map_or("–", |number| number.as_str())) }),
             ])))
         }
         (section("Limits", limits(tenant)))
@@ -170,8 +177,13 @@ pub(crate) async fn save(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     let zone = errors.take("time_zone", zone);
     let currency = Currency::parse(&cx.form.text("currency").to_uppercase());
     let currency = errors.take("currency", currency.map_err(|issue| format!("The currency {issue}.")));
+    let address = errors.take("address", read_address(&cx.form));
+    let tax_number = cx.form.given("tax_number").map(Text::<100>::parse).transpose();
+    let tax_number = errors.take("tax_number", tax_number.map_err(|issue| format!("The tax number {issue}.")));
     let unique_contact_email = cx.form.text("unique_contact_email") == "on";
-    let (Some(name), Some(zone), Some(currency)) = (name, zone, currency) else {
+    let (Some(name), Some(zone), Some(currency), Some(address), Some(tax_number)) =
+        (name, zone, currency, address, tax_number)
+    else {
         let state = FormState::refused(&cx.form, &errors);
         let new_member = member_forms::new();
         let page = page(cx, tenant, &state, &FormState::new(&new_member)).await?;
@@ -181,11 +193,24 @@ pub(crate) async fn save(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
         name: Patch::Set(name),
         time_zone: Patch::Set(Zone(zone)),
         currency: Patch::Set(currency),
+        address: Patch::Set(address),
+        tax_number: Patch::Set(tax_number),
         unique_contact_email: Patch::Set(unique_contact_email),
         ..AccountUpdate::default()
     };
     save_account(cx, tenant.id, settings_form, change).await?;
     Ok(cx.see_other("/settings?notice=saved"))
+}
+
+/// Reads the address, whose lines browsers end with CR and LF. `None` if it is empty.
+fn read_address(form: &Form) -> Result<Option<Note<500>>, String> {
+    let typed = form.all("address").next().unwrap_or_default().replace("\r\n", "\n");
+    let typed = typed.trim();
+    if typed.chars().any(|char| char.is_control() && char != '\n') {
+        return Err("The address must have no control characters.".to_owned());
+    }
+    let address = Some(typed).filter(|typed| !typed.is_empty()).map(Note::parse).transpose();
+    address.map_err(|issue| format!("The address {issue}."))
 }
 
 /// Changes an account, of which a form shows these fields.
@@ -203,7 +228,7 @@ pub(super) async fn save_account(
     saved.await.map_err(refusal)
 }
 
-/// Adds a member.
+/// Adds a member, and shows the link with which the person signs in.
 pub(crate) async fn add_member(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let mut errors = Errors::default();
     let email = Email::parse(cx.form.text("email")).map_err(|issue| format!("The email address {issue}."));
@@ -212,15 +237,14 @@ pub(crate) async fn add_member(cx: &Context<'_>, tenant: &Tenant) -> Result<Page
     if let (Some(email), Some(role)) = (email, role) {
         let added = submit(cx, tenant.id, "svc.members.add", (email, role), async |tx, form| {
             let (email, role) = &form.input;
-            members::add(tx, form.tenant, email, *role).await.map(|member| member.id.uuid())
+            members::add(tx, form.tenant, email, *role).await?;
+            member_forms::invite(tx, form.tenant, email).await
         });
         match added.await {
             Err(Error::NotAllowed(reason)) => errors.add("email", reason),
             added => {
-                added.map_err(refusal)?;
-                // Without an identity provider, a link of the operator signs members in.
-                let notice = if cx.site.provider_host().is_some() { "member-can-sign-in" } else { "member-added" };
-                return Ok(cx.see_other(&format!("/settings?notice={notice}")));
+                let invitation = added.map_err(refusal)?;
+                return Ok(member_forms::invited(cx, tenant, "Member added", &invitation));
             }
         }
     }

@@ -63,6 +63,9 @@ impl ChangeTexts {
                 numbers.extend(number_in(svc.account(tenant.id), &name, value.as_str().unwrap_or_default()).await?);
             }
         }
+        for (purpose, record) in changes.iter().filter_map(shared_record) {
+            numbers.extend(number_in(svc.account(tenant.id), &format!("{purpose}_id"), &record).await?);
+        }
         Ok(Self { zone: tenant.time_zone.clone(), actors, contacts, numbers })
     }
 
@@ -88,8 +91,12 @@ impl ChangeTexts {
         ]
     }
 
-    /// Returns what people call the object, if it has a name. That of a grant is its app.
+    /// Returns what people call the object, if it has a name. That of a grant is its app, and that of a shared link what it shows.
     fn object_name(&self, change: &Change) -> Option<String> {
+        if let Some((purpose, record)) = shared_record(change) {
+            let number = record.parse().ok().and_then(|id: Uuid| self.numbers.get(&id));
+            return Some(number.cloned().unwrap_or_else(|| format!("deleted {purpose}")));
+        }
         if change.entry.object_kind == "grant" {
             let grant = change.object();
             return grant.get("app_id").and_then(Value::as_str).and_then(|id| self.actors.name_of_app(id));
@@ -180,6 +187,9 @@ impl<'a> ChangeTable<'a> {
             ("key", _) => Some(format!("/keys#key-{id}")),
             ("grant", _) if self.cx.site.has_apps() => Some(format!("/apps#grant-{id}")),
             ("app", _) if self.cx.site.has_apps() => Some(format!("/developer-apps/{id}")),
+            ("shared_link", _) => {
+                shared_record(change).and_then(|(purpose, record)| Some(kind_of(&purpose)?.path(record)))
+            }
             (kind, _) => kind_of(kind).map(|kind| kind.path(id)),
         };
         let name = html! {
@@ -222,6 +232,16 @@ impl<'a> ChangeTable<'a> {
     }
 }
 
+/// Returns the purpose of a shared link and the id of the record that it shows. `None` for other objects, and a link without a record.
+fn shared_record(change: &Change) -> Option<(String, String)> {
+    if change.entry.object_kind != "shared_link" {
+        return None;
+    }
+    let link = change.object();
+    let text = |field: &str| link.get(field).and_then(Value::as_str).map(str::to_owned);
+    text("purpose").zip(text("record_id"))
+}
+
 /// Returns the amount of a payment or a refund.
 fn moved(change: &Change) -> Option<String> {
     if let Some(payment) = &change.payment {
@@ -255,7 +275,7 @@ fn object_name(change: &Change) -> Option<String> {
         // An erasure has a reason in place of the record.
         Some(_) if object.is_empty() || change.entry.action == "erase" => None,
         Some(kind) => Some(name(kind, &object)),
-        None => ["name", "email", "url", "identity"].into_iter().find_map(text),
+        None => ["name", "email", "url", "identity", "purpose"].into_iter().find_map(text),
     }
 }
 

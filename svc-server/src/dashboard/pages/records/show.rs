@@ -12,6 +12,7 @@ use uuid::Uuid;
 use super::table::record_table;
 use super::{FieldValues, Selection, find, get, label, name, short};
 use crate::dashboard::pages::audit::ChangeTable;
+use crate::dashboard::pages::customer_links;
 use crate::dashboard::pages::kinds::{BOOKINGS, INVOICES, JOBS, QUOTES, of_path};
 use crate::dashboard::pages::record_actions;
 use crate::dashboard::prelude::*;
@@ -37,13 +38,17 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     let name = name(kind, &record);
     let content = html! {
         p { a href=(cx.url(&kind.list_path())) { (kind.title) } }
-        (heading(&short(&name), "", record_actions::buttons(cx, tenant, kind, id).await?))
+        (heading(&short(&name), "", html! {
+            (customer_links::print_button(cx, kind, id))
+            (record_actions::buttons(cx, tenant, kind, id).await?)
+        }))
         (section("Details", details(&record, &values)))
         @match kind.records {
             RecordKind::Contact => { (of_contact(cx, tenant, id.into()).await?) }
             RecordKind::Invoice => { (payments(cx, tenant, id.into()).await?) }
             RecordKind::Quote | RecordKind::Booking | RecordKind::Job => {}
         }
+        (customer_links::card(cx, tenant, kind, id).await?)
         section.card {
             h2 { "History" }
             @if history.data.is_empty() {

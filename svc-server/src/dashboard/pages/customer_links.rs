@@ -1,0 +1,139 @@
+//! An invoice or a quote on paper, and the link with which its customer sees it.
+
+use svc_core::accounts::shared_links::{self, SharedLink, SharedLinkPurpose};
+use svc_core::error::Error;
+use svc_core::shared_documents::{self, SharedDocument};
+use svc_core::values::{RecordKind, TenantId};
+use uuid::Uuid;
+
+use super::kinds::{Kind, of_path};
+use super::new_secrets::{NewSecrets, SecretsPage};
+use crate::dashboard::paper;
+use crate::dashboard::prelude::*;
+use crate::dashboard::share;
+
+/// Returns the purpose of the links of a kind of record, if it is one that customers see.
+fn purpose_of(kind: &Kind) -> Option<SharedLinkPurpose> {
+    match kind.records {
+        RecordKind::Invoice => Some(SharedLinkPurpose::Invoice),
+        RecordKind::Quote => Some(SharedLinkPurpose::Quote),
+        RecordKind::Contact | RecordKind::Booking | RecordKind::Job => None,
+    }
+}
+
+/// Returns the kind, the purpose and the id of the record in the path.
+fn record(cx: &Context<'_>) -> Result<(&'static Kind, SharedLinkPurpose, Uuid), PageError> {
+    let kind = of_path(cx.path)?;
+    Ok((kind, purpose_of(kind).ok_or(PageError::NotFound)?, cx.id()?))
+}
+
+async fn document(
+    cx: &Context<'_>,
+    tenant: TenantId,
+    purpose: SharedLinkPurpose,
+    id: Uuid,
+) -> Result<SharedDocument, Error> {
+    let input = (tenant, purpose, id);
+    let read = cx.svc.store().read("dashboard.document", input, async |tx, &(tenant, purpose, id)| {
+        tx.read_as(tenant)?;
+        shared_documents::read(tx, tenant, purpose, id).await
+    });
+    read.await
+}
+
+/// Returns the link to the page that is printed: nothing for records that customers do not see.
+pub(super) fn print_button(cx: &Context<'_>, kind: &Kind, id: Uuid) -> Markup {
+    html! {
+        @if purpose_of(kind).is_some() { a.button href=(cx.url(&format!("{}/print", kind.path(id)))) { "Print" } }
+    }
+}
+
+/// Shows the record in the path as it is printed.
+pub(crate) async fn print(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+    let (kind, purpose, id) = record(cx)?;
+    let document = document(cx, tenant.id, purpose, id).await?;
+    let actions = html! {
+        div.actions {
+            a.button href=(cx.url(&kind.path(id))) { "Back" }
+            button.primary.js type="button" data-print { "Print" }
+        }
+        @if tenant.address.is_none() {
+            p.hint { "The address and the tax number of the business are in its " a href=(cx.url("/settings")) { "settings" } "." }
+        }
+    };
+    Ok(paper::page(cx.site, &document, &actions))
+}
+
+/// Returns the part of the page of a record about its link: nothing for records that customers do not see.
+pub(super) async fn card(cx: &Context<'_>, tenant: &Tenant, kind: &Kind, id: Uuid) -> Result<Markup, Error> {
+    let Some(purpose) = purpose_of(kind) else { return Ok(html! {}) };
+    let input = (tenant.id, purpose, id);
+    let link = cx.svc.store().read("dashboard.shared_link", input, async |tx, &(tenant, purpose, id)| {
+        tx.read_as(tenant)?;
+        shared_links::get(tx, tenant, purpose, Some(id)).await
+    });
+    Ok(section("Link for the customer", about(cx, tenant, kind, id, link.await?.as_ref())))
+}
+
+fn about(cx: &Context<'_>, tenant: &Tenant, kind: &Kind, id: Uuid, link: Option<&SharedLink>) -> Markup {
+    let path = |action: &str| format!("{}/{action}", kind.path(id));
+    let what = match kind.records {
+        RecordKind::Quote => "sees this quote, and can accept or decline it once it is sent",
+        _ => "sees this invoice",
+    };
+    html! {
+        p.soft { "Everybody who has the link " (what) ", without signing in. It also ends when the contact is deleted." }
+        @match link {
+            None => {
+                @if cx.may(Role::Developer) {
+                    div.actions { (post_button(cx, &path("share"), "", html! {}, "Make the link")) }
+                } @else {
+                    p { "There is none." }
+                }
+            }
+            Some(link) => {
+                p { "There is one, made " (time(cx.now, &tenant.time_zone, link.created_at)) ". Its address was shown then, and is not stored." }
+                @if cx.may(Role::Developer) {
+                    div.actions {
+                        (confirmed(cx, "New link", "The address that the customer has ends. The new one is shown once.",
+                            &path("share"), html! {}, "Make a new link"))
+                        (confirmed(cx, "End the link", "The address that the customer has ends at once.", &path("unshare"),
+                            html! {}, "End the link"))
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Makes or renews the link of the record in the path, and shows its address.
+pub(crate) async fn share(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+    let (kind, purpose, id) = record(cx)?;
+    let new = submit(cx, tenant.id, "dashboard.share", (purpose, id), async |tx, form| {
+        let (purpose, id) = form.input;
+        let new = shared_documents::share(tx, form.tenant, purpose, id).await?;
+        Ok(NewSecrets { id: new.link.id.uuid(), secret: Some(new.secret.reveal().to_owned()), ..NewSecrets::default() })
+    });
+    let new = new.await.map_err(refusal)?;
+    let address = new.secret.map(|secret| share::url(&cx.public_address(), &secret));
+    let page = SecretsPage {
+        title: "Link for the customer",
+        about: "Copy it now and send it to the customer. It will not be shown again.",
+        texts: &[("link", "Link", address.as_deref())],
+        example: None,
+        next: &kind.path(id),
+    };
+    Ok(page.respond(cx, tenant, "I have copied it"))
+}
+
+/// Ends the link of the record in the path.
+pub(crate) async fn unshare(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+    let (kind, purpose, id) = record(cx)?;
+    let ended = submit(cx, tenant.id, "dashboard.unshare", (purpose, id), async |tx, form| {
+        let (purpose, id) = form.input;
+        shared_documents::read(tx, form.tenant, purpose, id).await?;
+        shared_links::revoke(tx, form.tenant, purpose, Some(id)).await.map(drop)
+    });
+    ended.await.map_err(refusal)?;
+    Ok(cx.see_other(&format!("{}?notice=link-ended", kind.path(id))))
+}

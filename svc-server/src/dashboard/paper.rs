@@ -1,0 +1,128 @@
+//! An invoice or a quote as a page to print and to send: without navigation, on A4 and Letter.
+
+use maud::{Markup, html};
+use svc_core::resources::contacts::Contact;
+use svc_core::resources::invoices::{Invoice, InvoiceStatus};
+use svc_core::resources::quotes::{Quote, QuoteStatus};
+use svc_core::shared_documents::{Document, SharedDocument};
+use svc_core::values::{Amount, Date};
+
+use super::components::{facts, isolated};
+use super::layout;
+use super::page_response::PageResponse;
+use super::site::Site;
+
+/// Returns the page of a document. `actions` is above it, and is not printed.
+pub(super) fn page(site: &Site, shown: &SharedDocument, actions: &Markup) -> PageResponse {
+    let tenant = &shown.tenant;
+    let (kind, number) = match &shown.document {
+        Document::Invoice(invoice) => ("Invoice", &invoice.invoice_number),
+        Document::Quote(quote) => ("Quote", &quote.quote_number),
+    };
+    let content = html! {
+        main.paper id="main" {
+            div.unprinted { (actions) }
+            article.card {
+                header {
+                    div {
+                        h1 { (kind) " " (number) }
+                        (state(shown))
+                    }
+                    address {
+                        strong { (tenant.name) }
+                        @if let Some(address) = &tenant.address { span.lines { (address.as_str()) } }
+                        @if let Some(tax_number) = &tenant.tax_number { span { (tax_number.as_str()) } }
+                    }
+                }
+                @if let Some(contact) = &shown.contact { (customer(contact)) }
+                @match &shown.document {
+                    Document::Invoice(invoice) => { (invoice_facts(invoice)) }
+                    Document::Quote(quote) => { (quote_facts(quote)) }
+                }
+            }
+        }
+    };
+    PageResponse::page(layout::paper(site, &format!("{kind} {number} · {}", tenant.name), &content))
+}
+
+/// Returns a page with a sentence in place of a document.
+pub(super) fn notice(site: &Site, title: &str, text: &str) -> PageResponse {
+    let content = html! {
+        main.alone id="main" { div.card { h1 { (title) } p { (text) } } }
+    };
+    PageResponse::page(layout::paper(site, title, &content))
+}
+
+/// Returns the customer, line by line.
+fn customer(contact: &Contact) -> Markup {
+    let name = contact.display_name();
+    let line = |text: Option<&str>| text.filter(|text| *text != name).map(str::to_owned);
+    let place = [&contact.city, &contact.state].into_iter().flatten().map(|text| text.as_str());
+    let place = place.chain(contact.postcode.as_ref().map(|text| text.as_str())).collect::<Vec<_>>().join(" ");
+    let lines = [
+        line(contact.company_name.as_ref().map(|text| text.as_str())),
+        line(Some(place.as_str()).filter(|place| !place.is_empty())),
+        line(contact.email.as_ref().map(|email| email.as_str())),
+    ];
+    html! {
+        section {
+            h2 { "For" }
+            address {
+                strong { (isolated(&name)) }
+                @for text in lines.into_iter().flatten() { span { (isolated(&text)) } }
+            }
+        }
+    }
+}
+
+fn invoice_facts(invoice: &Invoice) -> Markup {
+    let money = |amount: Amount| html! { span.fixed { (amount.in_currency(invoice.currency)) } };
+    let left = match invoice.status {
+        InvoiceStatus::Cancelled | InvoiceStatus::Paid => 0,
+        _ => invoice.total.minor() - invoice.amount_paid.minor(),
+    };
+    let mut rows = days(&[("Issued", invoice.issue_date), ("Due", invoice.due_date)]);
+    rows.push(("Total", money(invoice.total)));
+    rows.push(("Paid", money(invoice.amount_paid)));
+    rows.push(("Left to pay", html! { strong { (money(Amount::from_minor(left, invoice.currency.scale()))) } }));
+    facts(&rows)
+}
+
+fn quote_facts(quote: &Quote) -> Markup {
+    let mut rows = days(&[("Issued", quote.issue_date), ("Valid until", quote.valid_until)]);
+    rows.push(("Total", html! { strong { span.fixed { (quote.total.in_currency(quote.currency)) } } }));
+    facts(&rows)
+}
+
+/// Returns those of the days that there are, in the calendar of the account.
+fn days(days: &[(&'static str, Option<Date>)]) -> Vec<(&'static str, Markup)> {
+    let known = days.iter().filter_map(|(name, day)| day.map(|day| (*name, html! { time datetime=(day) { (day) } })));
+    known.collect()
+}
+
+/// Says how the document stands, where the customer has to know it.
+fn state(shown: &SharedDocument) -> Markup {
+    let text = match &shown.document {
+        Document::Invoice(invoice) => match invoice.status {
+            InvoiceStatus::Draft => Some("A draft. It was not sent yet.".to_owned()),
+            InvoiceStatus::Paid => Some("Paid. Thank you.".to_owned()),
+            InvoiceStatus::Cancelled => Some("Cancelled. Nothing is to be paid.".to_owned()),
+            InvoiceStatus::Overdue => Some("Overdue.".to_owned()),
+            InvoiceStatus::Sent | InvoiceStatus::Viewed | InvoiceStatus::Partial => None,
+        },
+        Document::Quote(quote) => match quote.status {
+            QuoteStatus::Draft => Some("A draft. It was not sent yet.".to_owned()),
+            QuoteStatus::Accepted | QuoteStatus::Converted => Some("Accepted.".to_owned()),
+            QuoteStatus::Declined => Some("Declined.".to_owned()),
+            QuoteStatus::Expired => Some("Expired. Ask for a new quote.".to_owned()),
+            QuoteStatus::Sent | QuoteStatus::Viewed => quote
+                .valid_until
+                .filter(|_| shown.has_expired())
+                .map(|day| format!("Expired. It was valid until {day}. Ask for a new quote.")),
+        },
+    };
+    html! {
+        @if let Some(text) = text { p { (text) } }
+        @if shown.tenant.is_sandbox() { p { "A trial from a sandbox. Nothing of it counts." } }
+    }
+}

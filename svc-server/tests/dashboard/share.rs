@@ -1,0 +1,311 @@
+//! Invoices and quotes on paper, and the links with which customers see them.
+
+use http::header::{ALLOW, CACHE_CONTROL, LOCATION, REFERRER_POLICY};
+use http::{Method, StatusCode};
+use svc_core::accounts::sessions::Role;
+use svc_core::accounts::tenants::DeveloperAccess;
+use svc_core::personal::ErasureCreate;
+use svc_core::prelude::*;
+
+use super::browser::{Browser, Response, Server, encode};
+use super::invoice_actions::hidden;
+
+/// Returns the address in the page that shows a new link, below the origin.
+fn address(page: &Response) -> String {
+    assert_eq!(page.status, StatusCode::OK, "{}", page.text);
+    let address = page.text.split("value=\"http://localhost:8080").nth(1).unwrap_or_else(|| panic!("{}", page.text));
+    address.split('"').next().unwrap().to_owned()
+}
+
+/// Makes the link of a record, or renews it.
+async fn share(browser: &Browser<'_>, record: &str) -> String {
+    let page = browser.get(record).await.text;
+    let path = format!("{record}/share");
+    address(&browser.post(&path, &hidden(&page, &path)).await)
+}
+
+async fn get(server: &Server, address: &str) -> Response {
+    server.browser().send_to(Method::GET, address, "", None).await
+}
+
+/// Sends a decision as a browser does, which tells no origin under the policy against referrers.
+async fn decide(server: &Server, address: &str, form: &str) -> Response {
+    server.browser().send_to(Method::POST, address, form, Some("null")).await
+}
+
+/// Returns the fields of the form of a decision on a page.
+fn decision(page: &str, decision: &str) -> String {
+    let form = page.split(&format!("value=\"{decision}\"")).nth(1).unwrap_or_else(|| panic!("no {decision} in {page}"));
+    let version = form.split("name=\"version\" value=\"").nth(1).unwrap().split('"').next().unwrap();
+    encode(&[("decision", decision), ("version", version)])
+}
+
+async fn quote(server: &Server) -> Quote {
+    let contact = server.of(server.tenant).contact("jane@example.com").await.id;
+    let quote = QuoteCreate::new(contact, "149.50".parse().unwrap());
+    server.svc.account(server.tenant).quotes().create(quote).await.unwrap()
+}
+
+async fn set_status(server: &Server, quote: &Quote, status: QuoteStatus) {
+    let change = QuoteUpdate { status: Patch::Set(status), ..QuoteUpdate::default() };
+    server.svc.account(server.tenant).quotes().update(quote.id, change).await.unwrap();
+}
+
+/// Returns the kinds of all events, the newest first, with the actor of the newest.
+async fn events(server: &Server) -> (Vec<String>, String) {
+    let account = server.svc.account(server.tenant);
+    let events = account.events().newest(Timestamp::from_micros(0), 100).await.unwrap();
+    let log = account.audit_log().since(Timestamp::from_micros(0), 1).await.unwrap();
+    (events.iter().map(|event| event.kind.to_string()).collect(), log[0].actor.clone())
+}
+
+#[tokio::test]
+async fn a_customer_accepts_a_quote_once() {
+    let server = Server::start().await;
+    let developer = server.signed_in(Role::Developer).await;
+    let quote = quote(&server).await;
+    let link = share(&developer, &format!("/quotes/{}", quote.id)).await;
+    let draft = get(&server, &link).await;
+    assert!(draft.text.contains("A draft. It was not sent yet.") && !draft.text.contains("value=\"accept\""));
+    let early = decide(&server, &link, "decision=accept&version=x").await;
+    assert_eq!(early.status, StatusCode::CONFLICT);
+    assert!(early.text.contains("QUO-0001 is draft; it cannot be accepted."), "{}", early.text);
+
+    set_status(&server, &quote, QuoteStatus::Sent).await;
+    let page = get(&server, &link).await;
+    assert_eq!(page.status, StatusCode::OK);
+    assert_eq!(
+        shown(&page.text),
+        "Print | Accept | Accept quote QUO-0001 of Harbour Plumbing, AUD 149.50? Harbour Plumbing learns of it. You cannot \
+         take it back here. | Accept the quote | Decline | Decline quote QUO-0001 of Harbour Plumbing, AUD 149.50? Harbour \
+         Plumbing learns of it. You cannot take it back here. | Decline the quote | Quote QUO-0001 | Harbour Plumbing | For \
+         | jane@example.com | Issued | 2026-03-14 | Valid until | 2026-04-13 | Total | AUD 149.50"
+    );
+    let form = decision(&page.text, "accept");
+    let accepted = decide(&server, &link, &form).await;
+    assert_eq!(
+        (accepted.status, accepted.headers[LOCATION].to_str().unwrap()),
+        (StatusCode::SEE_OTHER.as_u16(), &*link)
+    );
+    let (kinds, actor) = events(&server).await;
+    assert_eq!(kinds[..2], ["quote.updated", "quote.accepted"]);
+    assert!(actor.starts_with("shared_link:"), "{actor}");
+    let page = get(&server, &link).await;
+    assert!(page.text.contains("<p>Accepted.</p>") && !page.text.contains("value=\"accept\""), "{}", page.text);
+
+    // The same form again, and the other decision.
+    assert_eq!(decide(&server, &link, &form).await.status, StatusCode::SEE_OTHER);
+    let other = decide(&server, &link, &form.replace("accept", "decline")).await;
+    assert_eq!(other.status, StatusCode::CONFLICT);
+    assert!(other.text.contains("QUO-0001 is accepted; it cannot be declined."), "{}", other.text);
+    assert_eq!(events(&server).await.0.len(), kinds.len(), "nothing more happened");
+
+    let log = developer.get("/audit").await.text;
+    assert!(log.contains("the customer, by a link") && log.contains(">QUO-0001<"), "{log}");
+}
+
+/// Returns the texts that a page shows, without its head.
+fn shown(page: &str) -> String {
+    let body = page.split("<main").nth(1).unwrap_or(page);
+    let texts = body.split('<').filter_map(|part| part.split_once('>')).map(|(_, text)| text.trim());
+    texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" | ")
+}
+
+#[tokio::test]
+async fn a_customer_declines_a_quote_and_decides_on_what_the_page_showed() {
+    let server = Server::start().await;
+    let developer = server.signed_in(Role::Developer).await;
+    let quote = quote(&server).await;
+    set_status(&server, &quote, QuoteStatus::Sent).await;
+    let link = share(&developer, &format!("/quotes/{}", quote.id)).await;
+    let old = decision(&get(&server, &link).await.text, "decline");
+    server.clock.advance(std::time::Duration::from_secs(1));
+    let dearer = QuoteUpdate { total: Patch::Set("900".parse().unwrap()), ..QuoteUpdate::default() };
+    server.svc.account(server.tenant).quotes().update(quote.id, dearer).await.unwrap();
+    for form in [&old, &old.replace("decline", "accept"), "decision=accept"] {
+        let refused = decide(&server, &link, form).await;
+        assert_eq!(refused.status, StatusCode::CONFLICT, "{form}");
+        assert!(refused.text.contains("The quote was changed after you opened this page"), "{}", refused.text);
+        assert!(refused.text.contains("AUD 900.00"), "the page shows it as it is: {}", refused.text);
+    }
+    for form in ["", "decision=maybe", "decision=%00"] {
+        assert_eq!(decide(&server, &link, form).await.status, StatusCode::UNPROCESSABLE_ENTITY, "{form}");
+    }
+    let form = decision(&get(&server, &link).await.text, "decline");
+    assert_eq!(decide(&server, &link, &form).await.status, StatusCode::SEE_OTHER);
+    assert_eq!(events(&server).await.0[..2], ["quote.updated", "quote.declined"]);
+    assert!(get(&server, &link).await.text.contains("<p>Declined.</p>"));
+}
+
+#[tokio::test]
+async fn an_expired_quote_says_so() {
+    let server = Server::start().await;
+    let developer = server.signed_in(Role::Developer).await;
+    let quote = quote(&server).await;
+    set_status(&server, &quote, QuoteStatus::Sent).await;
+    let link = share(&developer, &format!("/quotes/{}", quote.id)).await;
+    let form = decision(&get(&server, &link).await.text, "accept");
+    server.clock.advance(std::time::Duration::from_secs(31 * 24 * 60 * 60));
+    let page = get(&server, &link).await.text;
+    assert!(page.contains("Expired. It was valid until 2026-04-13. Ask for a new quote."), "{page}");
+    assert!(!page.contains("value=\"accept\""), "{page}");
+    let refused = decide(&server, &link, &form).await;
+    assert_eq!(refused.status, StatusCode::CONFLICT);
+    assert!(refused.text.contains("QUO-0001 held until 2026-04-13; it cannot be accepted."), "{}", refused.text);
+}
+
+#[tokio::test]
+async fn an_invoice_shows_what_is_left_to_pay() {
+    let server = Server::start().await;
+    let owner = server.signed_in(Role::Owner).await;
+    let settings = owner.get("/settings").await.text;
+    let form = [
+        ("name", "Harbour <Plumbing>"),
+        ("time_zone", "Australia/Sydney"),
+        ("currency", "AUD"),
+        ("address", "1 Quay St\r\nSydney <NSW>\r\n"),
+        ("tax_number", "ABN 51 824 753 556"),
+    ];
+    let form = format!("{}&{}", hidden(&settings, "/settings"), encode(&form));
+    assert_eq!(owner.post("/settings", &form).await.status, StatusCode::SEE_OTHER);
+    let contact = server.of(server.tenant).contact("jane@example.com").await.id;
+    let invoice = server.invoice(contact, "9860.50").await;
+    let account = server.svc.account(server.tenant);
+    account.invoices().send(invoice.id).await.unwrap();
+    let record = format!("/invoices/{}", invoice.id);
+    let page = owner.get(&record).await.text;
+    let path = format!("{record}/pay");
+    owner.post(&path, &format!("{}&amount=860.50", hidden(&page, &path))).await;
+
+    let printed = owner.get(&format!("{record}/print")).await;
+    assert_eq!(printed.status, StatusCode::OK);
+    let paper = |page: &str| page.split("<article").nth(1).unwrap().split("</article>").next().unwrap().to_owned();
+    assert_eq!(
+        shown(&paper(&printed.text)),
+        "Invoice INV-0001 | Harbour &lt;Plumbing&gt; | 1 Quay St\nSydney &lt;NSW&gt; | ABN 51 824 753 556 | For | \
+         jane@example.com | Issued | 2026-03-15 | Total | AUD 9,860.50 | Paid | AUD 860.50 | Left to pay | AUD 9,000.00"
+    );
+    let link = share(&owner, &record).await;
+    let shared = get(&server, &link).await;
+    assert_eq!(paper(&shared.text), paper(&printed.text), "the customer sees the same");
+    assert!(!shared.text.contains("/dashboard/invoices") && !shared.text.contains("svc</title>"), "{}", shared.text);
+    // Nothing is decided about an invoice.
+    assert_eq!(decide(&server, &link, "decision=accept&version=x").await.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn the_settings_refuse_an_address_that_cannot_be_printed() {
+    let server = Server::start().await;
+    let owner = server.signed_in(Role::Owner).await;
+    let long = "x".repeat(501);
+    for (field, value, error) in [
+        ("address", long.as_str(), "The address must have at most 500 characters."),
+        ("address", "a\u{0}b", "The address must have no control characters."),
+        ("tax_number", "a\nb", "The tax number must be one line"),
+    ] {
+        let fields = [("name", "Harbour"), ("time_zone", "UTC"), ("currency", "AUD"), (field, value)];
+        let refused = owner.post("/settings", &encode(&fields)).await;
+        assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY, "{error}");
+        assert!(refused.text.contains(error), "{error}: {}", refused.text);
+    }
+}
+
+#[tokio::test]
+async fn a_link_ends_when_it_is_renewed_or_ended_or_its_contact_is_erased() {
+    let server = Server::start().await;
+    let developer = server.signed_in(Role::Developer).await;
+    let quote = quote(&server).await;
+    let record = format!("/quotes/{}", quote.id);
+    assert!(developer.get(&record).await.text.contains("Make the link"));
+    let first = share(&developer, &record).await;
+    let page = developer.get(&record).await.text;
+    assert!(page.contains("There is one, made") && !page.contains(&first), "{page}");
+    assert!(!server.signed_in(Role::Viewer).await.get(&record).await.text.contains("Make a new link"));
+    let second = share(&developer, &record).await;
+    let unknown = format!("/share/{}", "A".repeat(43));
+    let nothing = get(&server, &unknown).await;
+    assert_eq!(nothing.status, StatusCode::NOT_FOUND);
+    assert_eq!(
+        shown(&nothing.text),
+        "Nothing here | There is nothing at this address, or no longer: ask the business that gave it to you for a new one."
+    );
+    assert_eq!(get(&server, &first).await.text, nothing.text);
+    assert_eq!(get(&server, &second).await.status, StatusCode::OK);
+
+    let path = format!("{record}/unshare");
+    let ended = developer.post(&path, &hidden(&developer.get(&record).await.text, &path)).await;
+    assert_eq!(ended.headers[LOCATION], format!("/dashboard{record}?notice=link-ended"));
+    let third = share(&developer, &record).await;
+    let reason = ErasureCreate { reason: "asked".parse().unwrap() };
+    server.svc.account(server.tenant).contacts().erase(quote.contact_id.unwrap(), reason).await.unwrap();
+    for wrong in [&second, &third, "/share/", "/share/x", "/share/%F0%9F%94%91", "/share/a/b", &format!("{third}/")] {
+        for response in [get(&server, wrong).await, decide(&server, wrong, "decision=accept&version=x").await] {
+            assert_eq!((response.status, &response.text), (404, &nothing.text), "{wrong}");
+            let names = |response: &Response| response.headers.keys().map(ToString::to_string).collect::<Vec<_>>();
+            assert_eq!(names(&response), names(&nothing), "{wrong}");
+        }
+    }
+    let refused = developer.post(&format!("{record}/share"), "").await;
+    assert_eq!(refused.status, StatusCode::CONFLICT);
+    assert!(refused.text.contains("Its contact is deleted"), "{}", refused.text);
+}
+
+#[tokio::test]
+async fn the_links_of_a_suspended_account_are_not_available() {
+    let server = Server::start().await;
+    let developer = server.signed_in(Role::Developer).await;
+    let quote = quote(&server).await;
+    set_status(&server, &quote, QuoteStatus::Sent).await;
+    let link = share(&developer, &format!("/quotes/{}", quote.id)).await;
+    let form = decision(&get(&server, &link).await.text, "accept");
+    let set = async |access| {
+        let account = server.svc.account(server.tenant);
+        account.change_settings(move |tenant| tenant.developer_access = access).await.unwrap();
+    };
+    set(DeveloperAccess::Suspended).await;
+    for response in [get(&server, &link).await, decide(&server, &link, &form).await] {
+        assert_eq!(response.status, StatusCode::FORBIDDEN);
+        assert!(response.text.contains("This page is not available at the moment."), "{}", response.text);
+        assert!(!response.text.contains("QUO-0001") && !response.text.contains("Harbour"), "{}", response.text);
+    }
+    set(DeveloperAccess::Approved).await;
+    assert_eq!(get(&server, &link).await.status, StatusCode::OK);
+    assert!(!events(&server).await.0.contains(&"quote.accepted".to_owned()));
+}
+
+#[tokio::test]
+async fn a_shared_page_keeps_its_address_to_itself() {
+    let server = Server::start().await;
+    let developer = server.signed_in(Role::Developer).await;
+    let quote = quote(&server).await;
+    let link = share(&developer, &format!("/quotes/{}", quote.id)).await;
+    let unknown = format!("/share/{}", "A".repeat(43));
+    for address in [&link, &unknown] {
+        for method in [Method::GET, Method::HEAD, Method::POST, Method::PUT] {
+            let response = server.browser().send_to(method.clone(), address, "", None).await;
+            let headers = &response.headers;
+            assert_eq!(headers[REFERRER_POLICY], "no-referrer", "{method}");
+            assert_eq!(headers["x-robots-tag"], "noindex", "{method}");
+            assert_eq!(headers[CACHE_CONTROL], "no-store", "{method}");
+            assert!(!headers.contains_key(ALLOW) && !response.text.contains(&address[7..]), "{method}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn strangers_have_a_limit_at_shared_links() {
+    let server = Server::start().await;
+    let unknown = format!("/share/{}", "A".repeat(43));
+    let mut statuses = Vec::new();
+    for _ in 0..700 {
+        let response = get(&server, &unknown).await;
+        if !statuses.contains(&response.status) {
+            statuses.push(response.status);
+        }
+        if response.status == 429 {
+            assert!(response.headers.contains_key("retry-after"));
+            break;
+        }
+    }
+    assert_eq!(statuses, [404, 429]);
+}
