@@ -1,8 +1,8 @@
-//! The pages at shared links: an invoice or a quote for its customer, who signs in nowhere.
+//! The pages at shared links: an invoice or a quote for its customer, who does not sign in.
 //!
 //! The address is `/share/` and the secret, so the secret is all that a request needs, also one that accepts or declines a quote. No other
 //! site knows it, so its form needs no token and no origin; browsers send `null` as the origin because of the policy against referrers.
-//! Logs have the path without the secret. Every address that shows nothing gets the same page, whyever it does.
+//! Logs have the path without the secret. All addresses that show nothing get the same page.
 
 use std::net::IpAddr;
 use std::time::Duration;
