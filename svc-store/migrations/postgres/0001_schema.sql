@@ -211,7 +211,7 @@ CREATE INDEX invoices_by_status ON invoices (tenant_id, status, id);
 CREATE INDEX invoices_by_status_changed ON invoices (tenant_id, status, updated_at);
 CREATE INDEX invoices_by_id ON invoices USING hash (id);
 CREATE INDEX invoices_by_due_date ON invoices (tenant_id, due_date, id)
-    WHERE status IN ('sent', 'viewed', 'partial', 'overdue') AND due_date IS NOT NULL;
+    WHERE status <> 'draft' AND status <> 'paid' AND status <> 'cancelled' AND due_date IS NOT NULL;
 CREATE INDEX invoices_of_contact ON invoices (tenant_id, contact_id, id) WHERE contact_id IS NOT NULL;
 
 CREATE TABLE payments (

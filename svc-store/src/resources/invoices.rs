@@ -36,5 +36,5 @@ impl ResourceTable for Invoice {
 
 impl StartTable for Invoice {
     const START: &'static str = "due_date";
-    const CONDITION: &'static str = " AND status IN ('sent', 'viewed', 'partial', 'overdue')";
+    const CONDITION: &'static str = " AND status <> 'draft' AND status <> 'paid' AND status <> 'cancelled'";
 }
