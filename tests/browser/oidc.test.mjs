@@ -53,6 +53,9 @@ test("a member signs in, does what the role allows, and loses it with the next r
   await page.getByRole("textbox", { name: "Email address" }).fill("bob@example.com");
   await page.getByLabel("Role", { exact: true }).last().selectOption("viewer");
   await page.getByRole("button", { name: "Add member" }).click();
+  assert.match(await page.getByLabel("Sign-in link").inputValue(), /\/dashboard\/sign-in\?token=/);
+  await assertAccessible(page, "the link of a new member");
+  await page.getByRole("link", { name: "I have copied it" }).click();
   await page.getByRole("rowheader", { name: "bob@example.com" }).waitFor();
   await assertAccessible(page, "the settings with members");
   assertNoOtherFaults(page);
