@@ -138,7 +138,7 @@ fn confirmed(label: &str, class: &str, decision: &str, quote: &Quote, business: 
         details.confirm {
             summary.button { (label) }
             form method="post" {
-                p { (label) " quote " (quote.quote_number) " of " (business) ", " (total) "? " (business) " learns of it. You cannot take it back here." }
+                p { (label) " quote " (quote.quote_number) " of " (business) ", " (total) "? " (business) " is told. You cannot take it back here." }
                 input type="hidden" name="decision" value=(decision);
                 (version_field(quote.updated_at))
                 button class=(class) type="submit" { (label) " the quote" }

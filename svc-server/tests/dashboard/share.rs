@@ -76,9 +76,9 @@ async fn a_customer_accepts_a_quote_once() {
     assert_eq!(page.status, StatusCode::OK);
     assert_eq!(
         shown(&page.text),
-        "Print | Accept | Accept quote QUO-0001 of Harbour Plumbing, AUD 149.50? Harbour Plumbing learns of it. You cannot \
+        "Print | Accept | Accept quote QUO-0001 of Harbour Plumbing, AUD 149.50? Harbour Plumbing is told. You cannot \
          take it back here. | Accept the quote | Decline | Decline quote QUO-0001 of Harbour Plumbing, AUD 149.50? Harbour \
-         Plumbing learns of it. You cannot take it back here. | Decline the quote | Quote QUO-0001 | Harbour Plumbing | For \
+         Plumbing is told. You cannot take it back here. | Decline the quote | Quote QUO-0001 | Harbour Plumbing | For \
          | jane@example.com | Issued | 2026-03-14 | Valid until | 2026-04-13 | Total | AUD 149.50"
     );
     let form = decision(&page.text, "accept");
