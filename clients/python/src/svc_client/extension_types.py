@@ -16,7 +16,7 @@ AnyObject: TypeAlias = dict[str, Any]
 
 @dataclass(kw_only=True, slots=True)
 class AttemptLog:
-    """What is logged of an attempt at a delivery."""
+    """The log of an attempt at a delivery."""
 
     attempt: int
     """The number of the attempt within its delivery, from 1 on."""
@@ -254,7 +254,7 @@ class WebhookSubscription:
     filter: str | None = None
     """Which events of these kinds are delivered, by what is in them. Null unless set: then all are."""
     payload: Payload | None = None
-    """What the body of a delivery has in `data`, if it is not the record. Null unless set."""
+    """The `data` in the body of a delivery, if it is not the record. Null unless set."""
     max_per_second: int | None = None
     """The highest rate of deliveries, in deliveries a second. Null unless set."""
     max_in_flight: int | None = None
@@ -315,7 +315,7 @@ class WebhookSubscriptionWithSecret:
     filter: str | None = None
     """Which events of these kinds are delivered, by what is in them. Null unless set: then all are."""
     payload: Payload | None = None
-    """What the body of a delivery has in `data`, if it is not the record. Null unless set."""
+    """The `data` in the body of a delivery, if it is not the record. Null unless set."""
     max_per_second: int | None = None
     """The highest rate of deliveries, in deliveries a second. Null unless set."""
     max_in_flight: int | None = None
@@ -472,7 +472,7 @@ class WebhookCreate(TypedDict):
     filter: NotRequired[str | None]
     """Which events of these kinds are delivered, by what is in them, such as `data.city == "Perth"`. Without it, all are."""
     payload: NotRequired[Payload | None]
-    """What the body of a delivery has in `data`: `contract` for the record, which is the default, or `thin` for its `id`."""
+    """The `data` in the body of a delivery: `contract` for the record, which is the default, or `thin` for its `id`."""
     max_per_second: NotRequired[int | None]
     """The highest rate of deliveries, in deliveries a second. Without it, the endpoint gets as many as it takes."""
     max_in_flight: NotRequired[int | None]
@@ -531,7 +531,7 @@ class WebhookUpdate(TypedDict):
     filter: NotRequired[str | None]
     """Which events of these kinds are delivered from now on, by what is in them. Null clears it."""
     payload: NotRequired[Payload | None]
-    """What the body of a delivery has in `data`: `contract` for the record, or `thin` for its `id`. Null is `contract`."""
+    """The `data` in the body of a delivery: `contract` for the record, or `thin` for its `id`. Null is `contract`."""
     max_per_second: NotRequired[int | None]
     """The highest rate of deliveries, in deliveries a second. Null clears it."""
     max_in_flight: NotRequired[int | None]

@@ -212,7 +212,7 @@ DisabledReason: TypeAlias = Literal['auto_paused']
 
 ErrorCode: TypeAlias = Literal['invalid_json', 'validation_failed', 'unknown_parameter', 'invalid_cursor', 'empty_patch', 'reference_not_found', 'idempotency_key_reused', 'missing_credentials', 'invalid_key', 'key_revoked', 'key_expired', 'signature_required', 'signature_invalid', 'signature_reused', 'insufficient_scope', 'access_not_approved', 'not_found', 'route_not_found', 'method_not_allowed', 'body_incomplete', 'email_taken', 'limit_reached', 'idempotency_in_progress', 'not_allowed', 'precondition_failed', 'body_too_large', 'uri_too_long', 'unsupported_media_type', 'rate_limited', 'headers_too_large', 'internal_error', 'unavailable']
 """
-What failed, for programs. Codes are stable; new ones may be added.
+The kind of failure, for programs. Codes are stable; new ones may be added.
 
 | Status | Code | Meaning |
 |---|---|---|
@@ -271,7 +271,7 @@ class FieldError:
 
 FieldErrorCode: TypeAlias = Literal['required', 'invalid_type', 'invalid_format', 'invalid_enum', 'too_long', 'too_short', 'out_of_range', 'not_nullable', 'unknown_field', 'read_only_field', 'duplicate_key', 'invalid_cursor', 'reference_not_found']
 """
-What is wrong with the field, for programs. Codes are stable; new ones may be added.
+The mistake in the field, for programs. Codes are stable; new ones may be added.
 
 | Code | Meaning |
 |---|---|
@@ -437,9 +437,9 @@ class Job:
     job_number: str
     """The number of the job, such as `JOB-0001`. Assigned by the service at creation: the numbers of an account count up without gaps and are never reused."""
     title: str
-    """What is to be done, as a single line."""
+    """The work to do, as a single line."""
     status: JobStatus
-    """The status of the work. Only updates change it; the service never changes it by itself."""
+    """The status of the work. Updates change it, and an invoice that is made from the job makes it `invoiced`."""
     job_type: str | None
     """The kind of work, in the account's own words. Null if none was given."""
     priority: str | None
@@ -473,9 +473,9 @@ class Job:
     actual_total: Decimal | None
     """The final price, an exact number with at most two decimals and no currency. Null until an update sets it."""
     quote_id: str | None
-    """Reserved for the quote that the job came from. Always null today."""
+    """The quote that the job was made from. Null if it was made from none."""
     invoice_id: str | None
-    """Reserved for the invoice for the job. Always null today."""
+    """The invoice that was made from the job. Null until then."""
     created_at: datetime
     """When the job was created. Unique among the account's jobs."""
     updated_at: datetime
@@ -1065,7 +1065,7 @@ class JobCreate(TypedDict):
     """A new job."""
 
     title: str
-    """What is to be done. Must be a single line."""
+    """The work to do. Must be a single line."""
     status: NotRequired[JobStatus]
     """The initial status of the work. If it is left out, it is `quoted`. A job that is created as `scheduled` or `completed` fires the event of that name after `job.created`."""
     contact_id: NotRequired[str | None]
@@ -1103,7 +1103,7 @@ class JobUpdate(TypedDict):
     """Changes to a job. A field that is left out keeps its value."""
 
     title: NotRequired[str]
-    """What is to be done. Must be a single line."""
+    """The work to do. Must be a single line."""
     status: NotRequired[JobStatus]
     """The new status of the work. Any status may follow any other. A change to `scheduled` or `completed` fires the event of that name. The first change to `in_progress` sets `actual_start`, and the first to `completed` sets `actual_end`."""
     job_type: NotRequired[str | None]
