@@ -225,9 +225,11 @@ async fn contact_names(
     let mut ids: Vec<ContactId> = entries.iter().filter_map(|entry| entry.contact_id).collect();
     ids.sort_unstable();
     ids.dedup();
-    if ids.is_empty() {
-        return Ok(BTreeMap::new());
+    let mut names = BTreeMap::new();
+    // Whole contacts of all entries would take much memory.
+    for ids in ids.chunks(BATCH as usize) {
+        let contacts = Contact::repository(tx).get_many(tenant, ids).await?;
+        names.extend(contacts.iter().map(|contact| (contact.id, contact.display_name())));
     }
-    let contacts = Contact::repository(tx).get_many(tenant, &ids).await?;
-    Ok(contacts.iter().map(|contact| (contact.id, contact.display_name())).collect())
+    Ok(names)
 }

@@ -259,12 +259,16 @@ impl Dashboard {
     /// Responds at a shared link, whose secret this is.
     async fn share(&self, secret: &str, request: Arrived<'_>) -> Result<Outcome, Problem> {
         let Arrived { parts, body, peer, .. } = request;
-        let form = match parts.method {
-            Method::POST => body.read(MAX_FORM).await?,
-            _ => Bytes::new(),
+        let page = match share::refused(&self.site, secret, peer).await {
+            Some(refused) => refused,
+            None if parts.method != Method::POST => share::respond(&self.site, parts, secret, Bytes::new()).await,
+            None => match body.read(MAX_FORM).await {
+                Ok(form) => share::respond(&self.site, parts, secret, form).await,
+                Err(Problem::BodyTooLarge) => share::too_large(&self.site),
+                Err(problem) => return Err(problem),
+            },
         };
         let responses = &self.site.kernel.responses;
-        let page = share::respond(&self.site, parts, secret, form, peer).await;
         let mut page = self.finish(parts, Ok(page));
         share::protect(&mut page);
         // It is small, and made at once.

@@ -326,7 +326,8 @@ pub async fn revoke(tx: &mut dyn Tx, tenant: Option<TenantId>, id: SessionId) ->
     end(tx, &session).await
 }
 
-/// Ends all sessions of a member that show a tenant, and returns how many there were. Those that show another tenant go on.
+/// Ends all sessions of a member that show a tenant, also those that a link of the member began, and returns how many there were.
+/// Those that show another tenant go on.
 ///
 /// # Errors
 ///
@@ -336,7 +337,22 @@ pub async fn sign_out_everywhere(tx: &mut dyn Tx, tenant: TenantId, email: &Emai
     for session in &ended {
         audit_change(tx, AuditAction::Revoke, Some(session), None).await?;
     }
-    Ok(ended.len())
+    let by_link = match members::get_by_email(tx, tenant, email).await {
+        Ok(member) => end_of_links(tx, tenant, member.id).await?,
+        Err(Error::NotFound) => 0,
+        Err(error) => return Err(error),
+    };
+    Ok(ended.len() + by_link)
+}
+
+/// Ends the sessions that links of a member began, and returns how many there were.
+async fn end_of_links(tx: &mut dyn Tx, tenant: TenantId, member: MemberId) -> Result<usize, Error> {
+    let sessions = tx.sessions(Some(tenant), MAX_LISTED).await?;
+    let of_member: Vec<_> = sessions.iter().filter(|session| session.member_id == Some(member)).collect();
+    for session in &of_member {
+        end(tx, session).await?;
+    }
+    Ok(of_member.len())
 }
 
 /// Ends the sessions with which a member who was removed from a tenant could see it if they were added again: those that show
@@ -344,11 +360,7 @@ pub async fn sign_out_everywhere(tx: &mut dyn Tx, tenant: TenantId, email: &Emai
 pub(super) async fn end_of_removed_member(tx: &mut dyn Tx, tenant: TenantId, member: &Member) -> Result<(), Error> {
     sign_out_everywhere(tx, tenant, &member.email).await?;
     tx.take_sessions_of_member(None, &member.email).await?;
-    for session in tx.sessions(Some(tenant), MAX_LISTED).await? {
-        if session.member_id == Some(member.id) {
-            end(tx, &session).await?;
-        }
-    }
+    end_of_links(tx, tenant, member.id).await?;
     Ok(())
 }
 

@@ -71,7 +71,7 @@ pub(super) async fn respond(
         person.as_ref().map_or_else(|| limits.pages_of_peer(peer), |(_, secret)| limits.pages_of_session(secret));
     limits.count(window, now).await.map_err(|limited| PageError::RateLimited(limited.retry_after))?;
     if !matches!(parts.method, Method::GET | Method::POST) {
-        return Err(PageError::MethodNotAllowed);
+        return Err(PageError::MethodNotAllowed("GET, HEAD, POST"));
     }
     let query = parts.uri.query().unwrap_or_default();
     let parameters = Parameters::of(query.as_bytes());

@@ -78,7 +78,10 @@ const NOTICES: &[(&str, &str)] = &[
     ("calendar-revoked", "The address of the calendar was revoked. Programs that have it see nothing any more."),
     ("link-ended", "The link was ended. Its address shows nothing any more."),
     ("member-changed", "The role was changed. It holds from the person's next request on."),
-    ("member-removed", "The member was removed and sees nothing of this account any more."),
+    (
+        "member-removed",
+        "The member was removed and is signed out of this account. Renew the address of the calendar if the person has it.",
+    ),
     ("sandbox-reset", "The sandbox was reset. It has its sample records again."),
     ("sandbox-deleted", "The sandbox was deleted."),
     ("session-revoked", "The session was revoked. The person is signed out with the next request."),
@@ -267,6 +270,7 @@ pub(super) fn error_page(site: &Site, error: &PageError) -> PageResponse {
     let response = PageResponse::page(card(site, title, &content)).status(status);
     match error {
         PageError::RateLimited(wait) => response.retry_after(*wait),
+        PageError::MethodNotAllowed(allowed) => response.not_allowed(allowed),
         _ => response,
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
-use http::header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE, ETAG, LOCATION, RETRY_AFTER, SET_COOKIE};
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE, ETAG, LOCATION, RETRY_AFTER, SET_COOKIE};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use maud::Markup;
 use svc_core::error::{Error, StoreError};
@@ -107,6 +107,12 @@ impl PageResponse {
         self
     }
 
+    /// Says that the method is not possible, and which are.
+    pub(super) fn not_allowed(mut self, allowed: &'static str) -> Self {
+        self.headers.insert(ALLOW, HeaderValue::from_static(allowed));
+        self.status(StatusCode::METHOD_NOT_ALLOWED)
+    }
+
     /// Tells when to ask again.
     pub(super) fn retry_after(mut self, wait: Duration) -> Self {
         self.headers.insert(RETRY_AFTER, (wait.as_secs() + 1).into());
@@ -146,7 +152,8 @@ impl PageResponse {
 pub(super) enum PageError {
     /// There is no such page, or no such record in the account.
     NotFound,
-    MethodNotAllowed,
+    /// The page takes other methods, which it holds as the header `Allow` has them.
+    MethodNotAllowed(&'static str),
     /// Nobody is signed in, or the session has ended.
     SignedOut,
     /// The person lacks a role; holds which one, as sentences.
@@ -189,7 +196,7 @@ impl PageError {
                 "Page not found",
                 "There is no such page, or the record does not belong to this account.",
             ),
-            Self::MethodNotAllowed => {
+            Self::MethodNotAllowed(_) => {
                 (StatusCode::METHOD_NOT_ALLOWED, "Not possible", "This address does not take such a request.")
             }
             Self::SignedOut => (

@@ -375,6 +375,15 @@ pub fn pages() -> Vec<PageInfo> {
 /// Finds pages by method and path.
 pub(super) struct Router(matchit::Router<Vec<Page>>);
 
+/// Returns the methods of the pages at a path, as the header `Allow` has them.
+fn allowed(pages: &[Page]) -> &'static str {
+    match [Method::GET, Method::POST].map(|method| pages.iter().any(|page| page.method == method)) {
+        [true, true] => "GET, HEAD, POST",
+        [true, false] => "GET, HEAD",
+        [false, _] => "POST",
+    }
+}
+
 impl Router {
     pub(super) fn new(has_apps: bool) -> Self {
         Self(by_path(table(has_apps).into_iter().map(|page| (page.path.to_owned(), page))))
@@ -384,7 +393,8 @@ impl Router {
     pub(super) fn find<'a>(&'a self, method: &Method, path: &'a str) -> Result<(&'a Page, Option<&'a str>), PageError> {
         let matched = self.0.at(path).map_err(|_| PageError::NotFound)?;
         let method = if method == Method::HEAD { &Method::GET } else { method };
-        let page = matched.value.iter().find(|page| page.method == method).ok_or(PageError::MethodNotAllowed)?;
+        let page = matched.value.iter().find(|page| page.method == method);
+        let page = page.ok_or_else(|| PageError::MethodNotAllowed(allowed(matched.value)))?;
         Ok((page, matched.params.get("id")))
     }
 

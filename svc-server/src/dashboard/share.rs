@@ -42,18 +42,29 @@ pub(super) fn protect(response: &mut Response<ResponseBody>) {
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
 }
 
-/// Responds at the address with this secret. `form` is the body of a POST.
-pub(super) async fn respond(site: &Site, parts: &Parts, secret: &str, form: Bytes, peer: IpAddr) -> PageResponse {
+/// Counts a request for the address with this secret by its head. `None` if its body is to be read.
+pub(super) async fn refused(site: &Site, secret: &str, peer: IpAddr) -> Option<PageResponse> {
     let limits = &site.kernel.limits;
     if let Err(limited) = limits.count(limits.pages_of_peer(peer), site.kernel.now()).await {
-        return too_many(site, limited.retry_after);
+        return Some(too_many(site, limited.retry_after));
     }
+    (!is_token(secret)).then(|| nothing(site))
+}
+
+/// Returns the page in place of a form that is too large.
+pub(super) fn too_large(site: &Site) -> PageResponse {
+    let text = "The form is too large, so nothing was decided. Go back and load the page again.";
+    paper::notice(site, "The form was not accepted", text).status(StatusCode::PAYLOAD_TOO_LARGE)
+}
+
+/// Responds at the address with this secret. `form` is the body of a POST.
+pub(super) async fn respond(site: &Site, parts: &Parts, secret: &str, form: Bytes) -> PageResponse {
     let responded = match parts.method {
         Method::GET | Method::HEAD => show(site, secret, None).await,
         Method::POST => decide(site, secret, form).await,
         _ => {
             let text = "This address does not take such a request.";
-            Ok(paper::notice(site, "Not possible", text).status(StatusCode::METHOD_NOT_ALLOWED))
+            Ok(paper::notice(site, "Not possible", text).not_allowed("GET, HEAD, POST"))
         }
     };
     match responded {
@@ -61,7 +72,7 @@ pub(super) async fn respond(site: &Site, parts: &Parts, secret: &str, form: Byte
         Err(Error::NotFound) => nothing(site),
         Err(error) => {
             tracing::error!(path = FOLDER, %error, "the store failed a page of the dashboard");
-            let text = "Nothing was changed. Try again in a moment.";
+            let text = "A decision may not have been recorded. Load the page again in a moment to see.";
             paper::notice(site, "Not available", text).status(StatusCode::SERVICE_UNAVAILABLE)
         }
     }
@@ -69,9 +80,6 @@ pub(super) async fn respond(site: &Site, parts: &Parts, secret: &str, form: Byte
 
 /// Shows the document of a link. `problem` is why the decision about it was refused.
 async fn show(site: &Site, secret: &str, problem: Option<&str>) -> Result<PageResponse, Error> {
-    if !is_token(secret) {
-        return Err(Error::NotFound);
-    }
     let opened = site
         .svc
         .store()
@@ -84,9 +92,6 @@ async fn show(site: &Site, secret: &str, problem: Option<&str>) -> Result<PageRe
 
 /// Records the decision in a form, and shows the quote again.
 async fn decide(site: &Site, secret: &str, form: Bytes) -> Result<PageResponse, Error> {
-    if !is_token(secret) {
-        return Err(Error::NotFound);
-    }
     let form = Form::read(form).await.unwrap_or_default();
     let decision = match form.text("decision") {
         "accept" => Decision::Accept,
@@ -138,7 +143,7 @@ fn confirmed(label: &str, class: &str, decision: &str, quote: &Quote, business: 
         details.confirm {
             summary.button { (label) }
             form method="post" {
-                p { (label) " quote " (quote.quote_number) " of " (business) ", " (total) "? " (business) " is told. You cannot take it back here." }
+                p { (label) " quote " (quote.quote_number) " of " (business) ", " (total) "? You cannot take it back here." }
                 input type="hidden" name="decision" value=(decision);
                 (version_field(quote.updated_at))
                 button class=(class) type="submit" { (label) " the quote" }

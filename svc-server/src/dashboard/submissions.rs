@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use svc_core::error::{Error, StoreError, Violations};
 use svc_core::operation::{AnyOperation, Call, InputError, Request};
 use svc_core::service::Submission;
-use svc_core::store::UnitOfWorkFn;
+use svc_core::store::{Tx, UnitOfWorkFn};
 use svc_core::values::TenantId;
 use uuid::Uuid;
 
@@ -107,6 +107,18 @@ struct UpdatedAt {
     updated_at: String,
 }
 
+/// Returns the version of a record, which an operation retrieves.
+///
+/// # Errors
+///
+/// Those of the operation.
+pub(super) async fn version(tx: &mut dyn Tx, get: &dyn Call, tenant: TenantId, id: Uuid) -> Result<String, Error> {
+    let record = get.run(tx, tenant, id).await?.into_json()?;
+    let record: VersionedRecord =
+        serde_json::from_slice(&record).map_err(|error| StoreError::Internal(error.to_string()))?;
+    Ok(record.data.updated_at)
+}
+
 /// Runs an operation on the record in the path, if there is one, with this body. Returns the id of what it created or changed.
 ///
 /// # Errors
@@ -124,10 +136,7 @@ pub(super) async fn call(
     submit(cx, tenant, operation.id, input, async |tx, form| {
         let (call, get, id) = &form.input;
         if let Some(get) = get {
-            let record = get.run(tx, form.tenant, *id).await?.into_json()?;
-            let record: VersionedRecord =
-                serde_json::from_slice(&record).map_err(|error| StoreError::Internal(error.to_string()))?;
-            form.check_version(&record.data.updated_at)?;
+            form.check_version(&version(tx, &**get, form.tenant, *id).await?)?;
         }
         Ok(call.run(tx, form.tenant, *id).await?.created.unwrap_or(*id))
     })

@@ -7,7 +7,7 @@ use svc_core::accounts::sessions::Role;
 use svc_core::accounts::tenants::DeveloperAccess;
 use svc_core::prelude::*;
 
-use super::browser::{Browser, Response, Server};
+use super::browser::{Browser, Response, Server, encode};
 use super::records::text;
 
 /// Presses the button that creates or renews the address, and returns the address.
@@ -102,10 +102,18 @@ async fn programs_read_the_calendar_at_its_address_until_it_is_renewed_or_revoke
     let page = owner.get("/calendar").await.text;
     let form = page.split("action=\"/dashboard/calendar/address/revoke\"").nth(1).unwrap();
     let version = form.split("name=\"version\" value=\"").nth(1).unwrap().split('"').next().unwrap();
-    let stale = owner.post("/calendar/address/revoke", "version=none").await;
-    assert_eq!(stale.status, StatusCode::CONFLICT, "{}", stale.text);
+    // Another owner has renewed the address since the page was loaded.
+    server.clock.advance(std::time::Duration::from_secs(1));
+    let renewed = create(&owner).await;
+    for old in ["none", version] {
+        let stale = owner.post("/calendar/address/revoke", &encode(&[("version", old)])).await;
+        assert_eq!(stale.status, StatusCode::CONFLICT, "{}", stale.text);
+    }
+    let page = owner.get("/calendar").await.text;
+    let form = page.split("action=\"/dashboard/calendar/address/revoke\"").nth(1).unwrap();
+    let version = form.split("name=\"version\" value=\"").nth(1).unwrap().split('"').next().unwrap();
     assert_eq!(get(&server, &renewed, None).await.status, StatusCode::OK);
-    let revoked = owner.post("/calendar/address/revoke", &format!("version={version}")).await;
+    let revoked = owner.post("/calendar/address/revoke", &encode(&[("version", version)])).await;
     assert_eq!(revoked.status, StatusCode::SEE_OTHER, "{}", revoked.text);
     assert_eq!(get(&server, &renewed, None).await.status, StatusCode::NOT_FOUND);
     let log = text(&owner.get("/audit").await.text);

@@ -197,13 +197,16 @@ async fn a_member_signs_out_everywhere() {
     let elsewhere = server.signed_in_member("ada@example.com", &[(server.other, Role::Viewer)]).await;
     elsewhere.post(&format!("/switch/{}", server.other), "").await;
     let bob = server.signed_in_member("bob@example.com", &[(server.tenant, Role::Viewer)]).await;
+    let link = |email: &str| DashboardLinkCreate::to_member(server.tenant, email.parse().unwrap());
+    let by_link = server.signed_in_by(link("ada@example.com")).await;
+    let bob_by_link = server.signed_in_by(link("bob@example.com")).await;
     assert!(here.get("/settings").await.text.contains("Sign out everywhere"));
     assert!(!server.signed_in(Role::Owner).await.get("/settings").await.text.contains("Sign out everywhere"));
     assert_eq!(here.post("/settings/sign-out-everywhere", "").await.headers[LOCATION], "/dashboard/sign-in");
-    for ended in [&here, &there] {
+    for ended in [&here, &there, &by_link] {
         assert_eq!(ended.get("/").await.status, StatusCode::UNAUTHORIZED);
     }
-    for kept in [&elsewhere, &bob] {
+    for kept in [&elsewhere, &bob, &bob_by_link] {
         assert_eq!(kept.get("/").await.status, StatusCode::OK);
     }
 }

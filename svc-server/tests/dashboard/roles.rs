@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, LOCATION};
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, LOCATION};
 use http::{Method, StatusCode};
 use svc_core::accounts::keys::KeyCreate;
 use svc_core::accounts::sessions::Role;
@@ -341,9 +341,22 @@ async fn filled(server: &Server, path: &str, form: &str) -> String {
     } else if form.contains("{contact}") {
         form.replace("{contact}", &contact(server, server.tenant).await.to_string())
     } else if form.contains("{record}") {
-        form.replace("{record}", &id(server, server.tenant, path).await)
+        let id = id(server, server.tenant, path).await;
+        format!("{}&shown={}", form.replace("{record}", &id), updated_at(server, path, &id).await)
     } else {
         form.to_owned()
+    }
+}
+
+/// Returns when a record last changed.
+async fn updated_at(server: &Server, path: &str, id: &str) -> Timestamp {
+    let (account, id) = (server.svc.account(server.tenant), id.parse::<uuid::Uuid>().unwrap());
+    match path.split('/').nth(1).unwrap() {
+        "contacts" => account.contacts().get(id.into()).await.unwrap().updated_at,
+        "invoices" => account.invoices().get(id.into()).await.unwrap().updated_at,
+        "quotes" => account.quotes().get(id.into()).await.unwrap().updated_at,
+        "bookings" => account.bookings().get(id.into()).await.unwrap().updated_at,
+        _ => account.jobs().get(id.into()).await.unwrap().updated_at,
     }
 }
 
@@ -487,7 +500,13 @@ async fn other_methods_and_paths_are_refused() {
     let server = Server::start().await;
     let owner = server.signed_in(Role::Owner).await;
     assert_eq!(owner.get("/nothing").await.status, StatusCode::NOT_FOUND);
-    assert_eq!(owner.get("/keys/x/revoke").await.status, StatusCode::METHOD_NOT_ALLOWED);
-    let deleted = owner.send(Method::DELETE, "/keys", "", None).await;
-    assert_eq!(deleted.status, StatusCode::METHOD_NOT_ALLOWED);
+    for (method, path, allowed) in [
+        (Method::GET, "/keys/x/revoke", "POST"),
+        (Method::DELETE, "/keys", "GET, HEAD"),
+        (Method::PUT, "/keys/new", "GET, HEAD, POST"),
+    ] {
+        let refused = owner.send(method, path, "", None).await;
+        assert_eq!(refused.status, StatusCode::METHOD_NOT_ALLOWED, "{path}");
+        assert_eq!(refused.headers[ALLOW], allowed, "{path}");
+    }
 }

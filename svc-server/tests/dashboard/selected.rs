@@ -19,8 +19,55 @@ fn selection(action: &str, ids: &[String]) -> String {
 async fn confirm(browser: &Browser<'_>, path: &str, selection: &str) -> Response {
     let page = browser.get(&format!("{path}?{selection}")).await;
     assert_eq!(page.status, StatusCode::OK, "{}", page.text);
-    let key = page.text.split(" name=\"key\" value=\"").nth(1).unwrap().split('"').next().unwrap();
-    browser.post(path, &format!("{selection}&key={key}")).await
+    browser.post(path, &format!("{selection}&{}", asked(&page.text))).await
+}
+
+/// Returns the key and the versions of a question.
+fn asked(page: &str) -> String {
+    let values = |name: &'static str| {
+        let start = format!(" name=\"{name}\" value=\"");
+        let fields = page.split(&start).skip(1);
+        fields.map(|field| field.split('"').next().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let (keys, shown) = (values("key"), values("shown"));
+    let fields = [("key", keys[0].as_str())].into_iter().chain(shown.iter().map(|shown| ("shown", shown.as_str())));
+    encode(&fields.collect::<Vec<_>>())
+}
+
+#[tokio::test]
+async fn a_record_that_somebody_else_changed_meanwhile_is_not_changed_with_the_others() {
+    let server = Server::start().await;
+    let developer = server.signed_in(Role::Developer).await;
+    let account = server.svc.account(server.tenant);
+    let ada = server.contact("ada@example.com").await.id;
+    let quotes = [server.quote(ada, "5").await.id, server.quote(ada, "7").await.id];
+    let set = async |id, status| {
+        let update = QuoteUpdate { status: Patch::Set(status), ..QuoteUpdate::default() };
+        account.quotes().update(id, update).await.unwrap();
+    };
+    let selection = selection("send", &quotes.map(|id| id.to_string()));
+    let page = developer.get(&format!("/quotes/selected?{selection}")).await.text;
+    assert!(page.contains(">QUO-0002</a> <span class=\"soft\">draft</span>"), "{page}");
+    set(quotes[1], QuoteStatus::Sent).await;
+    account.quotes().accept(quotes[1]).await.unwrap();
+    let refused = developer.post("/quotes/selected", &format!("{selection}&{}", asked(&page))).await;
+    assert_eq!(refused.status, StatusCode::CONFLICT, "{}", refused.text);
+    assert!(refused.text.contains("QUO-0002 is accepted. Take it out of the selection."), "{}", refused.text);
+
+    set(quotes[1], QuoteStatus::Draft).await;
+    let refused = developer.post("/quotes/selected", &format!("{selection}&{}", asked(&page))).await;
+    assert_eq!(refused.status, StatusCode::CONFLICT, "{}", refused.text);
+    assert!(
+        refused.text.contains("It was changed after this page was loaded, so nothing was done."),
+        "{}",
+        refused.text
+    );
+    for id in quotes {
+        assert_eq!(account.quotes().get(id).await.unwrap().status, QuoteStatus::Draft);
+    }
+    // A change that no page has asked about.
+    let unasked = developer.post("/quotes/selected", &selection).await;
+    assert_eq!(unasked.status, StatusCode::UNPROCESSABLE_ENTITY, "{}", unasked.text);
 }
 
 #[tokio::test]

@@ -24,7 +24,7 @@
   // "/" and Ctrl-K begin a search, unless something is being typed.
   addEventListener("keydown", (event) => {
     const isTyping = event.target.closest?.("input, textarea, select, [contenteditable]");
-    const isShortcut = (event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey)) || (event.key === "/" && !isTyping);
+    const isShortcut = (event.key?.toLowerCase() === "k" && (event.ctrlKey || event.metaKey)) || (event.key === "/" && !isTyping);
     const field = document.querySelector("[data-find]");
     if (!isShortcut || !field) return;
     event.preventDefault();
@@ -48,22 +48,34 @@
     const dialog = document.createElement("dialog");
     dialog.className = "form";
     dialog.setAttribute("aria-label", "New contact");
+    // A page without the form says why there is none.
     const show = (page) => {
       const form = page.querySelector("main form.fields");
-      if (!form) return location.assign(url);
-      form.querySelector(".actions a")?.remove();
-      dialog.replaceChildren(...[page.querySelector("main h1"), page.querySelector("main > .banner"), form].filter(Boolean));
+      form?.querySelector(".actions a")?.remove();
+      const parts = form ? [page.querySelector("main h1"), page.querySelector("main > .banner"), form] : [...page.querySelector("main").children];
+      dialog.replaceChildren(...parts.filter(Boolean));
       return form;
     };
-    const form = show(await pageOf(await fetch(url)));
-    if (!form) return;
-    const [first, ...others] = field.value.trim().split(/\s+/);
-    const typed = first.includes("@") ? { email: first } : { first_name: first, last_name: others.join(" ") };
-    for (const [name, text] of Object.entries(typed)) form.elements[name].value = text;
+    const ask = async (address, options) => {
+      try { return await fetch(address, options); } catch {
+        const alert = document.createElement("p");
+        Object.assign(alert, { className: "banner bad", role: "alert", textContent: "The server did not respond. Press Esc, and try again." });
+        dialog.querySelector(".banner")?.remove();
+        dialog.prepend(alert);
+      }
+    };
+    const first = await ask(url);
+    const form = first && show(await pageOf(first));
+    if (form) {
+      const [word, ...others] = field.value.trim().split(/\s+/);
+      const typed = word.includes("@") ? { email: word } : { first_name: word, last_name: others.join(" ") };
+      for (const [name, text] of Object.entries(typed)) form.elements[name].value = text;
+    }
     dialog.addEventListener("submit", async (event) => {
       event.preventDefault();
       const body = new URLSearchParams(new FormData(event.target));
-      const response = await fetch(event.target.action, { method: "POST", body });
+      const response = await ask(event.target.action, { method: "POST", body });
+      if (!response) return;
       const page = await pageOf(response);
       if (!response.redirected) return show(page);
       const id = new URL(response.url).pathname.split("/").pop();

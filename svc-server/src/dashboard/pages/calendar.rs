@@ -12,8 +12,8 @@ use self::days::{days, morning};
 use crate::dashboard::pages::records::names_of;
 use crate::dashboard::prelude::*;
 
-/// The memory in which a page is made, in records: with all entries of a month, most of which it counts.
-pub(crate) const MEMORY: u32 = 64;
+/// The memory in which a page is made, in records: with all bookings and jobs of a month, most of which it counts.
+pub(crate) const MEMORY: u32 = 160;
 
 /// The first and the last date that the calendar shows.
 const DATES: [&str; 2] = ["1900-01-01", "2199-12-31"];
@@ -137,7 +137,7 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
             p.banner.warn { "There are more than " (number(MAX_ENTRIES as u64)) " entries, and the latest are left out: choose a day." }
         }
         @if calendar.entries.is_empty() {
-            p.soft { "Nothing is booked or planned in this " (view.name()) "." }
+            p.soft { "Nothing is booked or planned in this " (view.name()) ". What began more than 31 days earlier is not shown." }
         }
         (page.table(&days))
         (feed::card(cx, tenant).await?)

@@ -86,7 +86,7 @@ fn about(cx: &Context<'_>, tenant: &Tenant, kind: &Kind, id: Uuid, link: Option<
         @match link {
             None => {
                 @if cx.may(Role::Developer) {
-                    div.actions { (post_button(cx, &path("share"), "", html! {}, "Make the link")) }
+                    div.actions { (post_button(cx, &path("share"), "", version_of(None), "Make the link")) }
                 } @else {
                     p { "There is none." }
                 }
@@ -96,9 +96,9 @@ fn about(cx: &Context<'_>, tenant: &Tenant, kind: &Kind, id: Uuid, link: Option<
                 @if cx.may(Role::Developer) {
                     div.actions {
                         (confirmed(cx, "New link", "The address that the customer has ends. The new one is shown once.",
-                            &path("share"), html! {}, "Make a new link"))
+                            &path("share"), version_of(Some(link)), "Make a new link"))
                         (confirmed(cx, "End the link", "The address that the customer has ends at once.", &path("unshare"),
-                            html! {}, "End the link"))
+                            version_of(Some(link)), "End the link"))
                     }
                 }
             }
@@ -106,11 +106,23 @@ fn about(cx: &Context<'_>, tenant: &Tenant, kind: &Kind, id: Uuid, link: Option<
     }
 }
 
+/// Returns the field with the version of the link that a form makes, renews or ends.
+pub(super) fn version_of(link: Option<&SharedLink>) -> Markup {
+    version_field(link_version(link))
+}
+
+/// Returns the version of a link, which a renewal changes.
+pub(super) fn link_version(link: Option<&SharedLink>) -> String {
+    link.map_or_else(|| "none".to_owned(), |link| link.created_at.to_string())
+}
+
 /// Makes or renews the link of the record in the path, and shows its address.
 pub(crate) async fn share(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let (kind, purpose, id) = record(cx)?;
     let new = submit(cx, tenant.id, "dashboard.share", (purpose, id), async |tx, form| {
         let (purpose, id) = form.input;
+        let before = shared_links::get(tx, form.tenant, purpose, Some(id)).await?;
+        form.check_version(&link_version(before.as_ref()))?;
         let new = shared_documents::share(tx, form.tenant, purpose, id).await?;
         Ok(NewSecrets { id: new.link.id.uuid(), secret: Some(new.secret.reveal().to_owned()), ..NewSecrets::default() })
     });
@@ -132,6 +144,8 @@ pub(crate) async fn unshare(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRes
     let ended = submit(cx, tenant.id, "dashboard.unshare", (purpose, id), async |tx, form| {
         let (purpose, id) = form.input;
         shared_documents::read(tx, form.tenant, purpose, id).await?;
+        let before = shared_links::get(tx, form.tenant, purpose, Some(id)).await?;
+        form.check_version(&link_version(before.as_ref()))?;
         shared_links::revoke(tx, form.tenant, purpose, Some(id)).await.map(drop)
     });
     ended.await.map_err(refusal)?;

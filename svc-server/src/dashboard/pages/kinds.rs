@@ -144,16 +144,19 @@ pub(crate) struct BulkChange {
     pub(super) operation: &'static dyn AnyOperation,
     /// The body of the operation.
     pub(super) body: &'static str,
+    /// The statuses of records that can be changed so. Empty where the operation itself says it.
+    pub(super) from: &'static [&'static str],
 }
 
-/// Returns a change of several records at once: its name, its text, the operation and its body.
+/// Returns a change of several records at once: its name, its text, the operation with its body, and the statuses that it is for.
 const fn bulk(
     name: &'static str,
     label: &'static str,
     operation: &'static dyn AnyOperation,
     body: &'static str,
+    from: &'static [&'static str],
 ) -> BulkChange {
-    BulkChange { name, label, operation, body }
+    BulkChange { name, label, operation, body, from }
 }
 
 const fn field(name: &'static str, label: &'static str, control: Control, hint: &'static str) -> Field {

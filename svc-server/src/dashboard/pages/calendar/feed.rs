@@ -2,17 +2,18 @@
 
 use http::header::IF_NONE_MATCH;
 use http::request::Parts;
-use svc_core::accounts::shared_links::{self, SharedLink, SharedLinkPurpose};
+use svc_core::accounts::shared_links::{self, SharedLinkPurpose};
 use svc_core::calendar::{FEED_DAYS_AFTER, FEED_DAYS_BEFORE, MAX_ENTRIES, ical};
 use svc_core::crypto::sha256;
 use svc_core::prelude::*;
 
+use crate::dashboard::pages::customer_links::{link_version, version_of};
 use crate::dashboard::pages::new_secrets::{NewSecrets, SecretsPage, text_of};
 use crate::dashboard::prelude::*;
 use crate::dashboard::site::Site;
 
-/// The memory in which the file is made, in records: with 10,000 entries.
-pub(crate) const MEMORY: u32 = 128;
+/// The memory in which the file is made, in records: with 10,000 bookings and as many jobs before the latest are left out.
+pub(crate) const MEMORY: u32 = 256;
 /// The path of the file, whose query has the secret.
 const FILE: &str = "/calendar.ics";
 
@@ -44,14 +45,14 @@ pub(super) async fn card(cx: &Context<'_>, tenant: &Tenant) -> Result<Markup, Pa
                  Anyone with the address can read them without signing in."
             }
             @match &link {
-                None => { div.actions { (post_button(cx, "/calendar/address", "primary", version(None), "Create address")) } }
+                None => { div.actions { (post_button(cx, "/calendar/address", "primary", version_of(None), "Create address")) } }
                 Some(link) => {
                     p.soft { "There is an address, made " (time(cx.now, &tenant.time_zone, link.created_at)) ". It was shown then." }
                     div.actions {
                         (confirmed(cx, "Renew address", "The address that programs have now shows nothing any more. The new one \
-                            has to be entered in each of them.", "/calendar/address", version(Some(link)), "Renew address"))
+                            has to be entered in each of them.", "/calendar/address", version_of(Some(link)), "Renew address"))
                         (confirmed(cx, "Revoke address", "The address shows nothing any more. This cannot be undone.",
-                            "/calendar/address/revoke", version(Some(link)), "Revoke address"))
+                            "/calendar/address/revoke", version_of(Some(link)), "Revoke address"))
                     }
                 }
             }
@@ -59,26 +60,17 @@ pub(super) async fn card(cx: &Context<'_>, tenant: &Tenant) -> Result<Markup, Pa
     ))
 }
 
-/// Returns the field that names the link which a form changes, so that it changes no later one.
-fn version(link: Option<&SharedLink>) -> Markup {
-    version_field(version_of(link))
-}
-
-fn version_of(link: Option<&SharedLink>) -> String {
-    link.map_or_else(|| "none".to_owned(), |link| link.id.to_string())
-}
-
 /// Makes the address, or another one in its place, and shows it.
 pub(crate) async fn create(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let new = submit(cx, tenant.id, "dashboard.create_calendar_address", (), async |tx, form| {
         let before = shared_links::get(tx, form.tenant, SharedLinkPurpose::Calendar, None).await?;
-        form.check_version(&version_of(before.as_ref()))?;
+        form.check_version(&link_version(before.as_ref()))?;
         let new = shared_links::create(tx, form.tenant, SharedLinkPurpose::Calendar, None).await?;
         let secret = text_of(Some(&new.secret));
         Ok(NewSecrets { id: new.link.id.uuid(), secret, ..NewSecrets::default() })
     });
     let new = new.await.map_err(refusal)?;
-    let address = new.secret.map(|secret| format!("{}/dashboard{FILE}?secret={secret}", cx.address()));
+    let address = new.secret.map(|secret| format!("{}/dashboard{FILE}?secret={secret}", cx.public_address()));
     let page = SecretsPage {
         title: "Address of the calendar",
         about: "Enter it in your calendar program now, where it subscribes to a calendar by its address (URL). It will not be \
@@ -94,7 +86,7 @@ pub(crate) async fn create(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResp
 pub(crate) async fn revoke(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let revoke = submit(cx, tenant.id, "dashboard.revoke_calendar_address", (), async |tx, form| {
         let before = shared_links::get(tx, form.tenant, SharedLinkPurpose::Calendar, None).await?;
-        form.check_version(&version_of(before.as_ref()))?;
+        form.check_version(&link_version(before.as_ref()))?;
         shared_links::revoke(tx, form.tenant, SharedLinkPurpose::Calendar, None).await?;
         Ok(())
     });

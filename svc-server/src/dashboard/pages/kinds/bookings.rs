@@ -37,10 +37,10 @@ pub(crate) const BOOKINGS: Kind = Kind {
     create: &Records::<Booking>::CREATE,
     update: &Records::<Booking>::UPDATE,
     bulk: &[
-        bulk("confirmed", "Mark as confirmed", &Records::<Booking>::UPDATE, r#"{"status":"confirmed"}"#),
-        bulk("completed", "Mark as completed", &Records::<Booking>::UPDATE, r#"{"status":"completed"}"#),
-        bulk("no_show", "Mark as no show", &Records::<Booking>::UPDATE, r#"{"status":"no_show"}"#),
-        bulk("cancelled", "Cancel", &Records::<Booking>::UPDATE, r#"{"status":"cancelled"}"#),
+        bulk("confirmed", "Mark as confirmed", &Records::<Booking>::UPDATE, r#"{"status":"confirmed"}"#, &[]),
+        bulk("completed", "Mark as completed", &Records::<Booking>::UPDATE, r#"{"status":"completed"}"#, &[]),
+        bulk("no_show", "Mark as no show", &Records::<Booking>::UPDATE, r#"{"status":"no_show"}"#, &[]),
+        bulk("cancelled", "Cancel", &Records::<Booking>::UPDATE, r#"{"status":"cancelled"}"#, &[]),
     ],
 };
 

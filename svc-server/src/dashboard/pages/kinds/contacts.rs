@@ -32,5 +32,5 @@ pub(crate) const CONTACTS: Kind = Kind {
     ],
     create: &Records::<Contact>::CREATE,
     update: &Records::<Contact>::UPDATE,
-    bulk: &[bulk("delete", "Delete", &Records::<Contact>::DELETE, "")],
+    bulk: &[bulk("delete", "Delete", &Records::<Contact>::DELETE, "", &[])],
 };

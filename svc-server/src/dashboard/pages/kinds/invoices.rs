@@ -37,7 +37,7 @@ pub(crate) const INVOICES: Kind = Kind {
     ],
     create: &CREATE_INVOICE,
     update: &UPDATE_INVOICE,
-    bulk: &[bulk("send", "Mark as sent", &SEND_INVOICE, ""), bulk("void", "Void", &VOID_INVOICE, "")],
+    bulk: &[bulk("send", "Mark as sent", &SEND_INVOICE, "", &[]), bulk("void", "Void", &VOID_INVOICE, "", &[])],
 };
 
 fn statuses() -> Vec<&'static str> {

@@ -8,6 +8,9 @@ use super::Control::{Amount, Choice, Line};
 use super::FormPurpose::{Edited, New};
 use super::{Kind, OPTIONAL_CONTACT_HINT, bulk, contact, field, time};
 
+/// The statuses of jobs that are not invoiced.
+const OPEN: &[&str] = &["quoted", "scheduled", "in_progress", "on_hold", "completed", "cancelled"];
+
 pub(crate) const JOBS: Kind = Kind {
     records: RecordKind::Job,
     collection: "jobs",
@@ -45,11 +48,11 @@ pub(crate) const JOBS: Kind = Kind {
     create: &Records::<Job>::CREATE,
     update: &Records::<Job>::UPDATE,
     bulk: &[
-        bulk("scheduled", "Mark as scheduled", &Records::<Job>::UPDATE, r#"{"status":"scheduled"}"#),
-        bulk("in_progress", "Mark as in progress", &Records::<Job>::UPDATE, r#"{"status":"in_progress"}"#),
-        bulk("on_hold", "Put on hold", &Records::<Job>::UPDATE, r#"{"status":"on_hold"}"#),
-        bulk("completed", "Mark as completed", &Records::<Job>::UPDATE, r#"{"status":"completed"}"#),
-        bulk("cancelled", "Cancel", &Records::<Job>::UPDATE, r#"{"status":"cancelled"}"#),
+        bulk("scheduled", "Mark as scheduled", &Records::<Job>::UPDATE, r#"{"status":"scheduled"}"#, OPEN),
+        bulk("in_progress", "Mark as in progress", &Records::<Job>::UPDATE, r#"{"status":"in_progress"}"#, OPEN),
+        bulk("on_hold", "Put on hold", &Records::<Job>::UPDATE, r#"{"status":"on_hold"}"#, OPEN),
+        bulk("completed", "Mark as completed", &Records::<Job>::UPDATE, r#"{"status":"completed"}"#, OPEN),
+        bulk("cancelled", "Cancel", &Records::<Job>::UPDATE, r#"{"status":"cancelled"}"#, OPEN),
     ],
 };
 

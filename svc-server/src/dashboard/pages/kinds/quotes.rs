@@ -36,7 +36,7 @@ pub(crate) const QUOTES: Kind = Kind {
     ],
     create: &Records::<Quote>::CREATE,
     update: &Records::<Quote>::UPDATE,
-    bulk: &[bulk("send", "Mark as sent", &Records::<Quote>::UPDATE, r#"{"status":"sent"}"#)],
+    bulk: &[bulk("send", "Mark as sent", &Records::<Quote>::UPDATE, r#"{"status":"sent"}"#, &["draft"])],
 };
 
 fn statuses() -> Vec<&'static str> {

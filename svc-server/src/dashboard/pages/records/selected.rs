@@ -8,13 +8,15 @@ use svc_core::error::Error;
 use svc_core::prelude::*;
 use uuid::Uuid;
 
-use super::values::text;
+use super::values::{text, words};
 use super::{PAGE, file, get, name, short};
 use crate::dashboard::pages::kinds::{BulkChange, Kind, of_path};
 use crate::dashboard::prelude::*;
 
 /// The id of the form of a list.
 pub(super) const FORM: &str = "selection";
+/// The field with the version of each record that the question showed.
+const SHOWN: &str = "shown";
 /// The action that returns a file.
 const CSV: &str = "csv";
 
@@ -72,7 +74,13 @@ impl Selection {
         }
         let mut records = Vec::with_capacity(ids.len());
         for id in ids {
-            records.push((id, get(cx.svc.account(tenant.id), kind, id).await?));
+            let record = get(cx.svc.account(tenant.id), kind, id).await?;
+            let status = text(&record, "status");
+            if change.is_some_and(|change| !change.from.is_empty() && !change.from.contains(&status)) {
+                let (name, status) = (short(&name(kind, &record)), words(status));
+                return Err(PageError::Refused(format!("{name} is {status}. Take it out of the selection.")));
+            }
+            records.push((id, record));
         }
         Ok(Self { kind, change, records })
     }
@@ -100,13 +108,19 @@ pub(crate) async fn confirm(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRes
             (problem(cx, &path))
             ul.hits {
                 @for (id, record) in &records {
-                    li { a href=(cx.url(&kind.path(id))) { (short(&name(kind, record))) } }
+                    li {
+                        a href=(cx.url(&kind.path(id))) { (short(&name(kind, record))) }
+                        " " span.soft { (words(text(record, "status"))) }
+                    }
                 }
             }
             form.actions method="post" action=(cx.url(&path)) {
                 (hidden(cx, &cx.form, ""))
                 input type="hidden" name="action" value=(change.name);
-                @for (id, _) in &records { input type="hidden" name="id" value=(id); }
+                @for (id, record) in &records {
+                    input type="hidden" name="id" value=(id);
+                    input type="hidden" name=(SHOWN) value=(text(record, "updated_at"));
+                }
                 button.danger type="submit" { (change.label) }
                 a.button href=(cx.url(&kind.list_path())) { "Cancel" }
             }
@@ -119,14 +133,24 @@ pub(crate) async fn confirm(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRes
 pub(crate) async fn change(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let Selection { kind, change, records } = Selection::of(cx, tenant).await?;
     let Some(change) = change else { return Err(PageError::Invalid("Choose a change of the list.".to_owned())) };
+    let shown: Vec<String> = cx.form.all(SHOWN).map(str::to_owned).collect();
+    if shown.len() != records.len() {
+        return Err(PageError::Invalid("The list asks for this change on a page of its own.".to_owned()));
+    }
+    let selected: Vec<(Uuid, String)> = records.iter().map(|(id, _)| *id).zip(shown).collect();
     let call = parse(cx, change.operation, change.body)?;
-    let ids: Vec<Uuid> = records.iter().map(|(id, _)| *id).collect();
+    let get = kind.update.current.ok_or(PageError::NotFound)?;
+    let get = parse(cx, get, "")?;
     // The place of the record that is changed, to name it if it is refused.
     let at = Arc::new(AtomicUsize::new(0));
-    let changed = submit(cx, tenant.id, "svc.dashboard.bulk", (call, ids, Arc::clone(&at)), async |tx, form| {
-        let (call, ids, at) = &form.input;
-        for (place, id) in ids.iter().enumerate() {
+    let input = (call, get, selected, Arc::clone(&at));
+    let changed = submit(cx, tenant.id, "svc.dashboard.bulk", input, async |tx, form| {
+        let (call, get, selected, at) = &form.input;
+        for (place, (id, shown)) in selected.iter().enumerate() {
             at.store(place, Ordering::Relaxed);
+            if version(tx, &**get, form.tenant, *id).await? != *shown {
+                return Err(Error::PreconditionFailed);
+            }
             call.run(tx, form.tenant, *id).await?;
         }
         Ok(())
@@ -134,7 +158,7 @@ pub(crate) async fn change(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResp
     match changed.await {
         Ok(()) => Ok(cx.see_other(&format!("{}?notice=selected-changed", kind.list_path()))),
         Err(Error::Store(error)) => Err(PageError::Internal(error)),
-        Err(error @ Error::IdempotencyKeyReused) => Err(refusal(error)),
+        Err(error @ (Error::IdempotencyKeyReused | Error::PreconditionFailed)) => Err(refusal(error)),
         Err(error) => {
             let refused = records.get(at.load(Ordering::Relaxed)).map(|(_, record)| short(&name(kind, record)));
             let (name, reason) = (refused.unwrap_or_default(), error.to_string());
