@@ -129,7 +129,7 @@ fn since_from(text: &str, now: Timestamp) -> Result<TimeArg, &'static str> {
 pub(crate) fn role() -> impl TypedValueParser<Value = Role> {
     one_of([
         (Role::Viewer, "See everything except secrets"),
-        (Role::Developer, "Manage webhooks, and replay deliveries"),
+        (Role::Developer, "Change records, take payments, manage webhooks and replay deliveries"),
         (Role::Owner, "Manage API keys, settings, members and sessions"),
     ])
 }

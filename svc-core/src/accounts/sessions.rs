@@ -40,7 +40,7 @@ pub const MAX_LISTED: u32 = 200;
 pub enum Role {
     /// See everything except secrets.
     Viewer,
-    /// Manage webhooks, and replay deliveries.
+    /// Change records, take payments, manage webhooks and replay deliveries.
     Developer,
     /// Manage API keys, settings, members and sessions.
     Owner,
