@@ -52,7 +52,14 @@ async fn a_record_that_somebody_else_changed_meanwhile_is_not_changed_with_the_o
     account.quotes().accept(quotes[1]).await.unwrap();
     let refused = developer.post("/quotes/selected", &format!("{selection}&{}", asked(&page))).await;
     assert_eq!(refused.status, StatusCode::CONFLICT, "{}", refused.text);
-    assert!(refused.text.contains("QUO-0002 is accepted. Take it out of the selection."), "{}", refused.text);
+    assert!(
+        refused.text.contains("It was changed after this page was loaded, so nothing was done."),
+        "{}",
+        refused.text
+    );
+    let unfit = developer.get(&format!("/quotes/selected?{selection}")).await;
+    assert_eq!(unfit.status, StatusCode::CONFLICT);
+    assert!(unfit.text.contains("QUO-0002 is accepted. Take it out of the selection."), "{}", unfit.text);
 
     set(quotes[1], QuoteStatus::Draft).await;
     let refused = developer.post("/quotes/selected", &format!("{selection}&{}", asked(&page))).await;
@@ -84,12 +91,19 @@ async fn all_that_are_selected_are_changed_after_a_question() {
     assert!(list.contains("<option value=\"delete\">Delete</option>"), "{list}");
 
     let two = selection("delete", &ids[..2]);
-    let asked = developer.get(&format!("/contacts/selected?{two}")).await;
-    assert!(asked.text.contains("<h1>Delete: 2 contacts</h1>") && asked.text.contains(ESCAPED), "{}", asked.text);
+    let question = developer.get(&format!("/contacts/selected?{two}")).await;
+    assert!(
+        question.text.contains("<h1>Delete: 2 contacts</h1>") && question.text.contains(ESCAPED),
+        "{}",
+        question.text
+    );
     assert_eq!(account.contacts().list(ContactFilter::default(), ListParams::default()).await.unwrap().data.len(), 3);
 
-    let done = confirm(&developer, "/contacts/selected", &two).await;
-    assert_eq!(done.headers[LOCATION], "/dashboard/contacts?notice=selected-changed");
+    let form = format!("{two}&{}", asked(&question.text));
+    for _ in ["sent", "sent twice"] {
+        let done = developer.post("/contacts/selected", &form).await;
+        assert_eq!(done.headers[LOCATION], "/dashboard/contacts?notice=selected-changed");
+    }
     let left = account.contacts().list(ContactFilter::default(), ListParams::default()).await.unwrap().data;
     assert_eq!(left.iter().map(|contact| contact.id.to_string()).collect::<Vec<_>>(), ids[2..]);
     let events = account.events().since(Timestamp::from_micros(0), 100).await.unwrap();
@@ -174,7 +188,8 @@ async fn a_selection_that_no_page_makes_is_refused() {
         (selection("delete", &[own.clone(), foreign]), StatusCode::NOT_FOUND),
     ] {
         assert_eq!(developer.get(&format!("/contacts/selected?{query}")).await.status, status, "{query}");
-        assert_eq!(developer.post("/contacts/selected", &query).await.status, status, "{query}");
+        let unasked = developer.post("/contacts/selected", &query).await;
+        assert_eq!(unasked.status, StatusCode::UNPROCESSABLE_ENTITY, "{query}");
     }
     let contacts = server.svc.account(server.tenant).contacts();
     assert!(contacts.get(own.parse().unwrap()).await.is_ok());

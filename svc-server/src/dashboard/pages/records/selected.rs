@@ -48,16 +48,16 @@ pub(super) fn cell(cx: &Context<'_>, record: &Map<String, Value>, named: &str) -
     }
 }
 
-/// The records that were ticked, and the change that was chosen. `None` for a file.
+/// The ids of the records that were ticked, and the change that was chosen. `None` for a file.
 struct Selection {
     kind: &'static Kind,
     change: Option<&'static BulkChange>,
-    records: Vec<(Uuid, Map<String, Value>)>,
+    ids: Vec<Uuid>,
 }
 
 impl Selection {
     /// Reads it from the form of a list, or from that of the question, which is shown again when it was refused.
-    async fn of(cx: &Context<'_>, tenant: &Tenant) -> Result<Self, PageError> {
+    fn of(cx: &Context<'_>) -> Result<Self, PageError> {
         let kind = of_path(cx.path)?;
         let form = if cx.form.given("action").is_some() { &cx.form } else { &cx.query };
         let change = match form.text("action") {
@@ -72,29 +72,25 @@ impl Selection {
         if ids.is_empty() || ids.len() > PAGE as usize {
             return Err(PageError::Invalid(format!("Select at least one {}, and at most {PAGE}.", kind.one)));
         }
-        let mut records = Vec::with_capacity(ids.len());
-        for id in ids {
-            let record = get(cx.svc.account(tenant.id), kind, id).await?;
-            let status = text(&record, "status");
-            if change.is_some_and(|change| !change.from.is_empty() && !change.from.contains(&status)) {
-                let (name, status) = (short(&name(kind, &record)), words(status));
-                return Err(PageError::Refused(format!("{name} is {status}. Take it out of the selection.")));
-            }
-            records.push((id, record));
-        }
-        Ok(Self { kind, change, records })
+        Ok(Self { kind, change, ids })
     }
 }
 
 /// Asks whether the chosen change is meant, or returns the file.
 pub(crate) async fn confirm(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    let Selection { kind, change, records } = Selection::of(cx, tenant).await?;
-    let Some(change) = change else {
-        let records = records.into_iter().map(|(_, record)| record).collect();
-        return file::of_records(cx, tenant, kind, records).await;
-    };
+    let Selection { kind, change, ids } = Selection::of(cx)?;
+    let mut records = Vec::with_capacity(ids.len());
+    for id in ids {
+        records.push(get(cx.svc.account(tenant.id), kind, id).await?);
+    }
+    let Some(change) = change else { return file::of_records(cx, tenant, kind, records).await };
     if !cx.may(Role::Developer) {
         return Err(PageError::Forbidden("Owners and developers change records.".to_owned()));
+    }
+    let is_fit = |record: &&Map<String, Value>| change.from.contains(&text(record, "status"));
+    if let Some(unfit) = records.iter().find(|record| !change.from.is_empty() && !is_fit(record)) {
+        let (name, status) = (short(&name(kind, unfit)), words(text(unfit, "status")));
+        return Err(PageError::Refused(format!("{name} is {status}. Take it out of the selection.")));
     }
     let many = records.len();
     let title = match many {
@@ -107,9 +103,9 @@ pub(crate) async fn confirm(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRes
         div.card {
             (problem(cx, &path))
             ul.hits {
-                @for (id, record) in &records {
+                @for record in &records {
                     li {
-                        a href=(cx.url(&kind.path(id))) { (short(&name(kind, record))) }
+                        a href=(cx.url(&kind.path(text(record, "id")))) { (short(&name(kind, record))) }
                         " " span.soft { (words(text(record, "status"))) }
                     }
                 }
@@ -117,8 +113,8 @@ pub(crate) async fn confirm(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRes
             form.actions method="post" action=(cx.url(&path)) {
                 (hidden(cx, &cx.form, ""))
                 input type="hidden" name="action" value=(change.name);
-                @for (id, record) in &records {
-                    input type="hidden" name="id" value=(id);
+                @for record in &records {
+                    input type="hidden" name="id" value=(text(record, "id"));
                     input type="hidden" name=(SHOWN) value=(text(record, "updated_at"));
                 }
                 button.danger type="submit" { (change.label) }
@@ -131,25 +127,26 @@ pub(crate) async fn confirm(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRes
 
 /// Makes the chosen change of all records, in one transaction.
 pub(crate) async fn change(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    let Selection { kind, change, records } = Selection::of(cx, tenant).await?;
+    let Selection { kind, change, ids } = Selection::of(cx)?;
     let Some(change) = change else { return Err(PageError::Invalid("Choose a change of the list.".to_owned())) };
     let shown: Vec<String> = cx.form.all(SHOWN).map(str::to_owned).collect();
-    if shown.len() != records.len() {
+    if shown.len() != ids.len() {
         return Err(PageError::Invalid("The list asks for this change on a page of its own.".to_owned()));
     }
-    let selected: Vec<(Uuid, String)> = records.iter().map(|(id, _)| *id).zip(shown).collect();
+    let selected: Vec<(Uuid, String)> = ids.iter().copied().zip(shown).collect();
     let call = parse(cx, change.operation, change.body)?;
-    let get = kind.update.current.ok_or(PageError::NotFound)?;
-    let get = parse(cx, get, "")?;
+    let current = parse(cx, kind.update.current.ok_or(PageError::NotFound)?, "")?;
     // The place of the record that is changed, to name it if it is refused.
     let at = Arc::new(AtomicUsize::new(0));
-    let input = (call, get, selected, Arc::clone(&at));
+    let input = (call, current, selected, Arc::clone(&at));
     let changed = submit(cx, tenant.id, "svc.dashboard.bulk", input, async |tx, form| {
-        let (call, get, selected, at) = &form.input;
+        let (call, current, selected, at) = &form.input;
         for (place, (id, shown)) in selected.iter().enumerate() {
             at.store(place, Ordering::Relaxed);
-            if version(tx, &**get, form.tenant, *id).await? != *shown {
-                return Err(Error::PreconditionFailed);
+            match version(tx, &**current, form.tenant, *id).await {
+                Ok(version) if version == *shown => {}
+                Ok(_) | Err(Error::NotFound) => return Err(Error::PreconditionFailed),
+                Err(error) => return Err(error),
             }
             call.run(tx, form.tenant, *id).await?;
         }
@@ -160,8 +157,9 @@ pub(crate) async fn change(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResp
         Err(Error::Store(error)) => Err(PageError::Internal(error)),
         Err(error @ (Error::IdempotencyKeyReused | Error::PreconditionFailed)) => Err(refusal(error)),
         Err(error) => {
-            let refused = records.get(at.load(Ordering::Relaxed)).map(|(_, record)| short(&name(kind, record)));
-            let (name, reason) = (refused.unwrap_or_default(), error.to_string());
+            let refused = ids.get(at.load(Ordering::Relaxed)).copied().unwrap_or_default();
+            let record = get(cx.svc.account(tenant.id), kind, refused).await.unwrap_or_default();
+            let (name, reason) = (short(&name(kind, &record)), error.to_string());
             let reason = reason.trim_end_matches('.');
             let reason = if reason.starts_with(&name) { reason.to_owned() } else { format!("{name}: {reason}") };
             Err(PageError::Refused(format!("{reason}. Nothing was changed: take it out of the selection.")))
