@@ -337,17 +337,16 @@ pub async fn sign_out_everywhere(tx: &mut dyn Tx, tenant: TenantId, email: &Emai
     for session in &ended {
         audit_change(tx, AuditAction::Revoke, Some(session), None).await?;
     }
-    let by_link = match members::get_by_email(tx, tenant, email).await {
-        Ok(member) => end_of_links(tx, tenant, member.id).await?,
-        Err(Error::NotFound) => 0,
-        Err(error) => return Err(error),
+    let by_link = match tx.member_by_email(tenant, email).await? {
+        Some(member) => end_of_links(tx, tenant, member.id).await?,
+        None => 0,
     };
     Ok(ended.len() + by_link)
 }
 
 /// Ends the sessions that links of a member began, and returns how many there were.
 async fn end_of_links(tx: &mut dyn Tx, tenant: TenantId, member: MemberId) -> Result<usize, Error> {
-    let sessions = tx.sessions(Some(tenant), MAX_LISTED).await?;
+    let sessions = tx.sessions(Some(tenant), u32::MAX).await?;
     let of_member: Vec<_> = sessions.iter().filter(|session| session.member_id == Some(member)).collect();
     for session in &of_member {
         end(tx, session).await?;

@@ -18,12 +18,13 @@ const MAX_LINE: usize = 75;
 const REFRESH: &str = "PT1H";
 
 /// A program does not accept a calendar without any part, so one without entries has its time zone.
-const NOTHING: [&str; 7] = [
+const NOTHING: [&str; 8] = [
     "BEGIN:VTIMEZONE",
     "TZID:UTC",
     "BEGIN:STANDARD",
     "DTSTART:19700101T000000",
-    "TZOFFSETFROM:+0000\r\nTZOFFSETTO:+0000",
+    "TZOFFSETFROM:+0000",
+    "TZOFFSETTO:+0000",
     "END:STANDARD",
     "END:VTIMEZONE",
 ];
@@ -122,7 +123,7 @@ impl Lines {
                 used = 1;
             }
             self.0.push(char);
-            used = if char == '\n' { 0 } else { used + char.len_utf8() };
+            used += char.len_utf8();
         }
         self.0.push_str("\r\n");
     }

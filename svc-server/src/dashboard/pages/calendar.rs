@@ -137,7 +137,7 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
             p.banner.warn { "There are more than " (number(MAX_ENTRIES as u64)) " entries, and the latest are left out: choose a day." }
         }
         @if calendar.entries.is_empty() {
-            p.soft { "Nothing is booked or planned in this " (view.name()) ". What began more than 31 days earlier is not shown." }
+            p.soft { "Nothing is booked or planned in this " (view.name()) ". Entries that began more than 31 days earlier are not shown." }
         }
         (page.table(&days))
         (feed::card(cx, tenant).await?)

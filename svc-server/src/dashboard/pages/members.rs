@@ -2,7 +2,7 @@
 //! several accounts chooses one.
 
 use svc_core::accounts::dashboard_links::{self, DashboardLinkCreate, INVITATION_LIFETIME};
-use svc_core::accounts::members::{self, Member, MemberId};
+use svc_core::accounts::members::{Member, MemberId};
 use svc_core::error::Error;
 use svc_core::platform::operations::{REMOVE_MEMBER, UPDATE_MEMBER};
 use svc_core::store::Tx;
@@ -86,18 +86,19 @@ pub(super) fn new() -> Form {
 pub(super) async fn invite(tx: &mut dyn Tx, tenant: TenantId, email: &Email) -> Result<NewSecrets, Error> {
     let input = DashboardLinkCreate::to_member(tenant, email.clone()).valid_for(INVITATION_LIFETIME);
     let new = dashboard_links::create(tx, input).await?;
-    Ok(NewSecrets {
-        id: new.link.id.uuid(),
-        client_id: Some(email.key()),
-        secret: Some(new.url("")),
-        ..NewSecrets::default()
-    })
+    Ok(NewSecrets { id: new.link.id.uuid(), secret: Some(new.url("")), ..NewSecrets::default() })
 }
 
-/// Shows the link of a member.
-pub(super) fn invited(cx: &Context<'_>, tenant: &Tenant, title: &str, invitation: &NewSecrets) -> PageResponse {
+/// Shows the link of the member with an address.
+pub(super) fn invited(
+    cx: &Context<'_>,
+    tenant: &Tenant,
+    title: &str,
+    email: &Email,
+    invitation: &NewSecrets,
+) -> PageResponse {
     let link = invitation.secret.as_ref().map(|path| format!("{}{path}", cx.public_address()));
-    let email = invitation.client_id.as_deref().unwrap_or_default();
+    let email = email.key();
     let provider = cx.site.provider_host().map(|host| format!(" They can also sign in at {host} with this address."));
     let about = format!(
         "Copy the link now and give it to {email} alone. It signs in once, within seven days, and will not be shown again.{}",
@@ -116,11 +117,11 @@ pub(super) fn invited(cx: &Context<'_>, tenant: &Tenant, title: &str, invitation
 /// Makes another link for a member.
 pub(crate) async fn link(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let id: MemberId = cx.id()?;
-    let invitation = submit(cx, tenant.id, "svc.members.link", id, async |tx, form| {
-        let member = members::get(tx, form.tenant, form.input).await?;
-        invite(tx, form.tenant, &member.email).await
+    let email = cx.svc.account(tenant.id).members().get(id).await?.email;
+    let invitation = submit(cx, tenant.id, "svc.members.link", email.clone(), async |tx, form| {
+        invite(tx, form.tenant, &form.input).await
     });
-    Ok(invited(cx, tenant, "Sign-in link", &invitation.await.map_err(refusal)?))
+    Ok(invited(cx, tenant, "Sign-in link", &email, &invitation.await.map_err(refusal)?))
 }
 
 /// Changes the role of a member.

@@ -11,7 +11,7 @@ use crate::dashboard::prelude::*;
 #[derive(Default, Serialize, Deserialize)]
 pub(super) struct NewSecrets {
     pub(super) id: Uuid,
-    /// The identifier that other programs use, or the email address that a link is for. It is no secret.
+    /// The identifier that other programs use, if it is no secret.
     #[serde(default)]
     pub(super) client_id: Option<String>,
     /// The secret: of a key, of an app, or of an endpoint.

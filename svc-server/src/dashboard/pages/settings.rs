@@ -235,7 +235,7 @@ pub(crate) async fn add_member(cx: &Context<'_>, tenant: &Tenant) -> Result<Page
     let email = errors.take("email", email);
     let role = errors.take("role", Role::from_text(cx.form.text("role")).ok_or("Choose one of the roles."));
     if let (Some(email), Some(role)) = (email, role) {
-        let added = submit(cx, tenant.id, "svc.members.add", (email, role), async |tx, form| {
+        let added = submit(cx, tenant.id, "svc.members.add", (email.clone(), role), async |tx, form| {
             let (email, role) = &form.input;
             members::add(tx, form.tenant, email, *role).await?;
             member_forms::invite(tx, form.tenant, email).await
@@ -244,7 +244,7 @@ pub(crate) async fn add_member(cx: &Context<'_>, tenant: &Tenant) -> Result<Page
             Err(Error::NotAllowed(reason)) => errors.add("email", reason),
             added => {
                 let invitation = added.map_err(refusal)?;
-                return Ok(member_forms::invited(cx, tenant, "Member added", &invitation));
+                return Ok(member_forms::invited(cx, tenant, "Member added", &email, &invitation));
             }
         }
     }

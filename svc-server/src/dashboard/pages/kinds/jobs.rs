@@ -31,7 +31,7 @@ pub(crate) const JOBS: Kind = Kind {
         priority site_address site_suburb site_state site_postcode scheduled_start scheduled_end \
         actual_start actual_end estimated_total actual_total quote_id invoice_id created_at updated_at",
     form: &[
-        field("title", "Title", Line, "What is to be done."),
+        field("title", "Title", Line, "The work to do."),
         field("status", "Status", Choice(statuses), ""),
         contact(OPTIONAL_CONTACT_HINT).only(New),
         field("job_type", "Type", Line, "In your own words."),

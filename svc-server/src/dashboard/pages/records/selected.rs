@@ -49,13 +49,13 @@ pub(super) fn cell(cx: &Context<'_>, record: &Map<String, Value>, named: &str) -
 }
 
 /// The ids of the records that were ticked, and the change that was chosen. `None` for a file.
-struct Selection {
+struct Ticked {
     kind: &'static Kind,
     change: Option<&'static BulkChange>,
     ids: Vec<Uuid>,
 }
 
-impl Selection {
+impl Ticked {
     /// Reads it from the form of a list, or from that of the question, which is shown again when it was refused.
     fn of(cx: &Context<'_>) -> Result<Self, PageError> {
         let kind = of_path(cx.path)?;
@@ -78,7 +78,7 @@ impl Selection {
 
 /// Asks whether the chosen change is meant, or returns the file.
 pub(crate) async fn confirm(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    let Selection { kind, change, ids } = Selection::of(cx)?;
+    let Ticked { kind, change, ids } = Ticked::of(cx)?;
     let mut records = Vec::with_capacity(ids.len());
     for id in ids {
         records.push(get(cx.svc.account(tenant.id), kind, id).await?);
@@ -127,7 +127,7 @@ pub(crate) async fn confirm(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRes
 
 /// Makes the chosen change of all records, in one transaction.
 pub(crate) async fn change(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    let Selection { kind, change, ids } = Selection::of(cx)?;
+    let Ticked { kind, change, ids } = Ticked::of(cx)?;
     let Some(change) = change else { return Err(PageError::Invalid("Choose a change of the list.".to_owned())) };
     let shown: Vec<String> = cx.form.all(SHOWN).map(str::to_owned).collect();
     if shown.len() != ids.len() {
