@@ -20,7 +20,7 @@ use svc_core::operation::AnyOperation;
 use svc_core::prelude::*;
 use svc_core::store::memory::MemoryStore;
 use svc_server::api::openapi;
-use svc_server::api::versions::method_of;
+use svc_server::kernel::versions::method_of;
 use svc_server::{Api, Settings};
 use tokio::runtime::Runtime;
 

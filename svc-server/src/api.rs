@@ -14,7 +14,6 @@ pub mod openapi;
 pub(crate) mod request_context;
 mod router;
 pub mod run;
-pub mod versions;
 
 use std::sync::Arc;
 
@@ -27,11 +26,11 @@ use self::change::InFlightKeys;
 use self::openapi::Documents;
 use self::request_context::RequestContext;
 use self::router::{RouteMatch, RoutedOperation, Router};
-use self::versions::Version;
 use crate::kernel::Kernel;
 use crate::kernel::listener::{Arrived, Kind, Route, Surface};
 use crate::kernel::problem::Problem;
 use crate::kernel::response::{self, Outcome};
+use crate::kernel::versions::Version;
 
 /// The runner of operations, for all surfaces that have some.
 pub(crate) struct Engine {

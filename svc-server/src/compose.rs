@@ -16,7 +16,6 @@ use svc_core::platform::operations;
 use svc_core::store::Store;
 
 use crate::api::openapi::Documents;
-use crate::api::versions::{VERSIONS, Version};
 use crate::api::{self, Engine, Operations};
 #[cfg(feature = "dashboard")]
 use crate::dashboard::DashboardSettings;
@@ -33,6 +32,7 @@ use crate::kernel::response::ResponseBody;
 use crate::kernel::settings::Settings;
 #[cfg(feature = "standalone")]
 use crate::kernel::shares::Pool;
+use crate::kernel::versions::{VERSIONS, Version};
 #[cfg(feature = "mcp")]
 use crate::mcp::{self, Mcp};
 use crate::metrics::Metrics;

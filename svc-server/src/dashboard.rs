@@ -90,13 +90,13 @@ use self::submissions::change;
 use self::trials::Trials;
 use crate::kernel::Kernel;
 use crate::kernel::access::logged_path;
+use crate::kernel::apps::OauthSettings;
 use crate::kernel::body::MAX_FORM;
 use crate::kernel::listener::{Arrived, Kind, Route, Surface};
 use crate::kernel::origin::Origin;
 use crate::kernel::problem::Problem;
 use crate::kernel::response::{Outcome, ResponseBody};
 use crate::kernel::response_memory::Holder;
-use crate::oauth::OauthSettings;
 
 /// Allows what the pages consist of: our own style, script and images, and forms that go to this server. The origins that may
 /// show them in a frame follow.

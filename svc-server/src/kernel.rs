@@ -29,6 +29,8 @@ pub(crate) mod response;
 pub(crate) mod response_memory;
 pub(crate) mod settings;
 pub(crate) mod shares;
+pub(crate) mod tool_call;
+pub mod versions;
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Once};

@@ -60,6 +60,8 @@ pub use self::compose::{Api, Surfaces};
 #[cfg(feature = "dashboard")]
 pub use self::dashboard::DashboardSettings;
 pub use self::jobs::Jobs;
+#[cfg(feature = "dashboard")]
+pub use self::kernel::apps::{OauthClients, OauthSettings};
 pub use self::kernel::body::{Incoming, MAX_BODY};
 pub use self::kernel::cors::Cors;
 pub use self::kernel::head::{MAX_HEADERS, MAX_URI};
@@ -67,6 +69,4 @@ pub use self::kernel::origin::Origin;
 pub use self::kernel::peer::{OverTls, Peer};
 pub use self::kernel::response::ResponseBody;
 pub use self::kernel::settings::Settings;
-#[cfg(feature = "dashboard")]
-pub use self::oauth::{OauthClients, OauthSettings};
 pub use self::outbound::EgressProxy;

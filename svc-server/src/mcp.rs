@@ -41,9 +41,9 @@ use self::handler::{Handler, Session};
 use self::message::{Message, Posted, Refusal};
 use self::permits::{Permits, Shares};
 use self::tools::{ToolOperation, Tools};
-use crate::api::versions::Version;
 use crate::kernel::listener::{Kind, Listener, Route, Surface};
 use crate::kernel::response_memory::Holder;
+use crate::kernel::versions::Version;
 use crate::kernel::{Kernel, accept};
 
 /// The versions of the tools of the public API: the longer path first, since it begins with the other one.

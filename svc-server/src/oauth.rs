@@ -35,7 +35,6 @@ use crate::kernel::auth::{self, Principal};
 use crate::kernel::body::MAX_FORM;
 use crate::kernel::limits::RateLimitKey;
 use crate::kernel::listener::{Arrived, Exchange, Kind, Route, Surface};
-use crate::kernel::origin::Origin;
 use crate::kernel::problem::Problem;
 use crate::kernel::response::{Outcome, ResponseBody};
 use crate::kernel::response_memory::Holder;
@@ -50,35 +49,6 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const ALLOWED_HEADERS: HeaderValue = HeaderValue::from_static(
     "authorization, content-type, mcp-protocol-version, traceparent, tracestate, x-request-id, x-requested-with, *",
 );
-
-/// Which apps owners can let work on their accounts (OAuth 2.0, draft-ietf-oauth-client-id-metadata-document).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "standalone", derive(clap::ValueEnum))]
-#[non_exhaustive]
-pub enum OauthClients {
-    /// Those that were registered with the operator.
-    #[default]
-    Registered,
-    /// Registered apps and those that publish their description at a URL, their client id, as assistants do. The page of consent says that
-    /// nobody has verified them.
-    Metadata,
-}
-
-/// The settings of the authorization server.
-#[derive(Clone, Debug)]
-pub struct OauthSettings {
-    /// The origin of this server as the world sees it, such as `https://api.example.com`.
-    pub origin: Origin,
-    /// Which apps owners can let work on their accounts. Those that were registered by default.
-    pub clients: OauthClients,
-}
-
-impl OauthSettings {
-    /// Lets registered apps work, at this origin.
-    pub fn new(origin: Origin) -> Self {
-        Self { origin, clients: OauthClients::default() }
-    }
-}
 
 /// This service as an authorization server.
 pub(crate) struct Oauth {

@@ -9,7 +9,7 @@ use svc_core::accounts::tenants::{self, DeveloperAccess};
 
 use crate::harness::{Call, SeededServer, change, id_name, operations, sample};
 use svc_core::operation::AnyOperation;
-use svc_server::api::versions::method_of;
+use svc_server::kernel::versions::method_of;
 
 async fn refused(server: &SeededServer, code: &str, call: Call) {
     let response = server.send(call).await;

@@ -7,7 +7,7 @@ use svc_core::resources::crud;
 
 use crate::harness::{Call, SeededServer, change, guarded, id_name, operations};
 use crate::seed;
-use svc_server::api::versions::method_of;
+use svc_server::kernel::versions::method_of;
 
 const COLLECTIONS: [&str; 6] = ["contacts", "invoices", "bookings", "quotes", "jobs", "webhooks"];
 

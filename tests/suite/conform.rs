@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 use svc_core::operation::AnyOperation;
 use svc_core::platform::operations as listed;
 use svc_core::values::EventKinds;
-use svc_server::api::versions::method_of;
-use svc_server::api::{openapi, versions};
+use svc_server::api::openapi;
+use svc_server::kernel::versions;
+use svc_server::kernel::versions::method_of;
 
 use crate::harness::{Response, operations};
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use svc_core::accounts::keys::Scope;
 use svc_core::platform::operations::extensions;
 use svc_core::webhooks::deliveries::{AttemptLog, DeliveryId};
-use svc_server::api::versions::method_of;
+use svc_server::kernel::versions::method_of;
 use svc_server::{Settings, Surfaces};
 use svc_test_support::fixture::attempt_log;
 

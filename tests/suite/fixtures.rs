@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::conform;
 use crate::harness::{Call, Response, SeededServer, operations};
-use svc_server::api::versions::method_of;
+use svc_server::kernel::versions::method_of;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

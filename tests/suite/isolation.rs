@@ -10,7 +10,7 @@ use svc_core::values::Timestamp;
 
 use crate::harness::{Call, SeededServer, change, id_name, operations, sample};
 use crate::seed;
-use svc_server::api::versions::method_of;
+use svc_server::kernel::versions::method_of;
 
 const COLLECTIONS: [&str; 6] = ["contacts", "invoices", "bookings", "quotes", "jobs", "webhooks"];
 /// Collections whose create body contains `contact_id`.

@@ -14,7 +14,7 @@ use svc_core::values::TenantId;
 use svc_server::Settings;
 
 use crate::harness::{Call, Response, SeededServer, id_name, limited, operations};
-use svc_server::api::versions::{default_write_limit, method_of};
+use svc_server::kernel::versions::{default_write_limit, method_of};
 
 /// Returns `X-RateLimit-Limit`, `-Remaining` and `-Reset`.
 fn rate_limit_headers(response: &Response) -> (u32, u32, i64) {

@@ -6,7 +6,7 @@ use serde_json::json;
 use svc_core::accounts::keys::{self, KeyCreate};
 
 use crate::harness::{Call, SeededServer, settings};
-use svc_server::api::versions::method_of;
+use svc_server::kernel::versions::method_of;
 use svc_test_support::fixture::Key;
 
 async fn expect_error(server: &SeededServer, status: u16, code: &str, call: Call) {

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::harness::{Call, Response, SeededServer, change, id_name, operations, sample};
 use crate::python;
-use svc_server::api::versions::method_of;
+use svc_server::kernel::versions::method_of;
 use svc_test_support::fixture::Key;
 
 fn create(email: &str) -> Call {

@@ -4,7 +4,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::harness::{Call, SeededServer, change, id_name, operations, sample};
-use svc_server::api::versions::method_of;
+use svc_server::kernel::versions::method_of;
 
 /// Sends a raw body that must be refused, and returns its `code`, followed by `field:code` for each failing field.
 async fn refused(server: &SeededServer, method: Method, path: &str, body: impl Into<bytes::Bytes>) -> Vec<String> {

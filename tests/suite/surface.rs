@@ -7,7 +7,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::harness::{Call, SeededServer, change, id_name, operations, sample, settings};
-use svc_server::api::versions::method_of;
+use svc_server::kernel::versions::method_of;
 
 /// Returns every path, with ids that exist, and its methods.
 pub(crate) fn paths(server: &SeededServer) -> BTreeMap<String, Vec<Method>> {

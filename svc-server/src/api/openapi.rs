@@ -22,9 +22,9 @@ use svc_core::webhooks::{options, samples};
 
 use self::components::{common_headers, component, content, response_name};
 use crate::api::run;
-use crate::api::versions::{self, VERSIONS, Version};
 use crate::kernel::problem::{ErrorBody, RateLimitBody};
 use crate::kernel::response::{ApiResponse, etag};
+use crate::kernel::versions::{self, VERSIONS, Version};
 
 /// One example per schema that no event carries. The document wraps them in `data` or in a page where an operation does.
 const EXAMPLES: &str = include_str!("../../openapi/examples.json");

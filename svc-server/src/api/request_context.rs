@@ -27,7 +27,6 @@ use crate::api::Engine;
 use crate::api::change::{Change, Condition, IdempotencyClaim, Preview};
 use crate::api::router::RoutedOperation;
 use crate::api::run::{self, ParsedRequest, RequestParts};
-use crate::api::versions::Version;
 use crate::kernel::Kernel;
 use crate::kernel::access::AccessRecord;
 use crate::kernel::auth::{Credentials, Principal, SignatureHeaders};
@@ -35,8 +34,9 @@ use crate::kernel::body::{self, ArrivingBody, MAX_BODY};
 use crate::kernel::limits::RateLimitKey;
 use crate::kernel::problem::Problem;
 use crate::kernel::response::{self, ApiResponse};
-use crate::kernel::response_memory::ToolMemory;
 use crate::kernel::response_memory::{Holder, MemoryPermit};
+use crate::kernel::tool_call::ToolCall;
+use crate::kernel::versions::Version;
 
 /// How long a used signature is remembered after its timestamp: for the tolerance of the timestamp, and as long again for
 /// a clock that runs ahead and is set back, or those of several nodes.
@@ -62,17 +62,6 @@ pub(super) struct RequestContext<'a> {
     pub(super) version: Version,
     /// The path in front of the paths of the operations.
     pub(super) base: String,
-}
-
-/// The call of a tool, as an extension of the request that it stands for.
-#[derive(Clone, Debug)]
-pub(crate) struct ToolCall {
-    /// The name of the tool.
-    pub(crate) name: String,
-    /// Whether the response says what the change would do, and nothing is changed.
-    pub(crate) is_dry_run: bool,
-    /// The memory in which the response is made, and of it the result of the tool.
-    pub(crate) memory: ToolMemory,
 }
 
 impl RequestContext<'_> {

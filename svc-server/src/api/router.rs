@@ -8,10 +8,10 @@ use http::request::Parts;
 use svc_core::accounts::limits::WriteRateLimits;
 use svc_core::operation::{self, AnyOperation};
 
-use crate::api::versions::{self, Version};
 use crate::kernel::head;
 use crate::kernel::limits::WriteLimit;
 use crate::kernel::problem::Problem;
+use crate::kernel::versions::{self, Version};
 
 /// The operations by path.
 pub(crate) struct Router {

@@ -7,7 +7,7 @@ use http::request::Parts;
 
 use super::Builder;
 use crate::dashboard::Identity;
-use crate::oauth::OauthSettings;
+use crate::kernel::apps::OauthSettings;
 
 impl Builder {
     /// Sets whether the dashboard is served at `/dashboard` below the mount; see [`Surfaces::dashboard`](crate::Surfaces::dashboard).

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use svc_core::platform::operations::{REMOVE_MEMBER, UPDATE_MEMBER};
 
 use super::{Server, Surfaces};
-use crate::api::versions::{VERSIONS, Version};
 use crate::dashboard::{Dashboard, ReferencePage};
 use crate::kernel::apps::{Apps, Resource};
+use crate::kernel::apps::{OauthClients, OauthSettings};
 use crate::kernel::listener::{Kind, Listener, Surface};
-use crate::oauth::{Introspection, Oauth, OauthClients, OauthSettings};
+use crate::kernel::versions::{VERSIONS, Version};
+use crate::oauth::{Introspection, Oauth};
 
 impl Surfaces {
     /// Returns what this service is to apps below a mount.

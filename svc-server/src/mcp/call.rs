@@ -14,8 +14,8 @@ use svc_core::error::{Error, FieldCode, Issue};
 use super::handler::Session;
 use super::schemas::{NOT_STORED, NOTICE, PAGE};
 use super::tools::{MAX_QUERY, Tool, ToolOperation};
-use crate::api::request_context::ToolCall;
 use crate::kernel::problem::Problem;
+use crate::kernel::tool_call::ToolCall;
 use crate::manual::search;
 
 /// How many sections a search of the documentation returns.

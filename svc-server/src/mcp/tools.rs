@@ -11,7 +11,7 @@ use svc_core::operation::{self, About, AnyOperation};
 use svc_core::values::EventKinds;
 
 use super::schemas::{Schemas, ToolSchemas};
-use crate::api::versions::{self, Version};
+use crate::kernel::versions::{self, Version};
 
 /// The longest query for the documentation, in characters.
 pub(super) const MAX_QUERY: usize = 200;

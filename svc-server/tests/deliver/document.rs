@@ -25,7 +25,7 @@ use svc_core::webhooks::engine::{AttemptResult, Batch, Policy, run_batch};
 use svc_core::webhooks::subscriptions::{self, WebhookCreate, WebhookSubscription};
 use svc_core::webhooks::{events, operational};
 use svc_server::api::openapi::document;
-use svc_server::api::versions::Version;
+use svc_server::kernel::versions::Version;
 use svc_test_support::fixture::attempt_log;
 use wiremock::matchers::any;
 use wiremock::{Mock, MockServer, Request, ResponseTemplate};

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 use svc_core::platform::operations::platform as operations;
-use svc_server::api::versions::method_of;
+use svc_server::kernel::versions::method_of;
 
 use super::{PlatformServer, Reply, UNKNOWN, body_of, one_of_each, path_of};
 

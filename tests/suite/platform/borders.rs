@@ -9,7 +9,7 @@ use svc_core::accounts::platform_keys::PlatformScope;
 use svc_core::operation::AnyOperation;
 use svc_core::platform::operations::{platform as operations, public};
 use svc_core::values::{TenantId, parse_uuid};
-use svc_server::api::versions::method_of;
+use svc_server::kernel::versions::method_of;
 
 use super::{PlatformServer, UNKNOWN, body_of, one_of_each, path_of, send};
 

@@ -16,8 +16,8 @@ use svc_core::values::{EventKind, EventKinds};
 
 use super::components::samples;
 use super::{document, text, webhooks};
-use crate::api::versions::Version;
 use crate::kernel::problem::{CODES, Problem, field_codes};
+use crate::kernel::versions::Version;
 
 const RECORDS: [&str; 6] = ["Contact", "Invoice", "Booking", "Quote", "Job", "WebhookSubscription"];
 const INPUTS: [&str; 10] = [

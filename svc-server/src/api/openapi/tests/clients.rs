@@ -12,8 +12,8 @@ use svc_core::webhooks::samples;
 
 use super::{each_operation, errors, parameter, platform_v1, resolve, v1, walk, with_extensions};
 use crate::api::run::{RequestParts, parse};
-use crate::api::versions::Version;
 use crate::kernel::problem::Problem;
+use crate::kernel::versions::Version;
 
 fn documents() -> [Value; 3] {
     [v1(), with_extensions(), platform_v1()]

@@ -42,7 +42,7 @@ impl Version {
     }
 
     /// Returns the version that clients see in the path of a record: assistants see no paths.
-    pub(super) fn for_clients(self) -> Self {
+    pub(crate) fn for_clients(self) -> Self {
         match self {
             Self::Mcp | Self::McpReadOnly => Self::V1,
             version => version,
