@@ -231,7 +231,7 @@ mod tests {
         let groups = cli.get_subcommands().filter(|group| !["account", "platform-key"].contains(&group.get_name()));
         let takes = |command: &clap::Command, id: &str| command.get_arguments().any(|argument| argument.get_id() == id);
         let with_id: Vec<_> = groups.flat_map(clap::Command::get_subcommands).filter(|it| takes(it, "id")).collect();
-        assert_eq!(with_id.len(), 36);
+        assert_eq!(with_id.len(), 38);
         for command in with_id {
             assert!(takes(command, "account"), "{}", command.get_name());
         }

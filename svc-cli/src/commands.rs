@@ -34,4 +34,5 @@ pub(crate) mod quote;
 pub(crate) mod records;
 pub(crate) mod request;
 mod resource;
+mod share;
 pub(crate) mod webhook;

@@ -41,6 +41,7 @@ mod options;
 mod output;
 pub mod presets;
 mod profiles;
+mod public_url;
 mod record;
 mod server;
 mod service;

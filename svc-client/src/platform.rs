@@ -20,7 +20,7 @@ use svc_core::operation::{Operation, Target};
 use svc_core::platform::operations;
 use svc_core::platform::{
     Account, ApiKey, ApiRequest, AuditEntry, DashboardLink, DashboardLinkCreate, Delivery, Event, OperatorLink,
-    OperatorLinkCreate, Replay, Statistics,
+    OperatorLinkCreate, Replay, SharedAddress, SharedAddressCreate, Statistics,
 };
 use svc_core::resources::Resource;
 use svc_core::resources::bookings::Booking;
@@ -325,6 +325,23 @@ impl AccountClient {
     /// Any [`Error`](crate::Error).
     pub async fn create_dashboard_link(&self, link: &DashboardLinkCreate) -> Result<DashboardLink> {
         self.call(&operations::CREATE_DASHBOARD_LINK, link).await
+    }
+
+    /// Returns the address at which calendar programs subscribe to the bookings and planned jobs of the account. It is made if there
+    /// is none; with `renew`, one that there is ends, and another one is made.
+    ///
+    /// # Errors
+    /// Any [`Error`](crate::Error).
+    pub async fn share_calendar(&self, input: &SharedAddressCreate) -> Result<SharedAddress> {
+        self.call(&operations::SHARE_CALENDAR, input).await
+    }
+
+    /// Ends the address of the calendar, if there is one.
+    ///
+    /// # Errors
+    /// Any [`Error`](crate::Error).
+    pub async fn unshare_calendar(&self) -> Result<()> {
+        self.call(&operations::UNSHARE_CALENDAR, &()).await
     }
 
     /// Calls an operation on the account.

@@ -25,9 +25,9 @@ pub use self::inputs::{
     DashboardLinkCreate, DeliveryAttemptListParams, DeliveryListFilter, EventCreate, EventListFilter, EventOrder,
     ExportParams, LogFilter, LogParams, MemberCreate, MemberUpdate, NewestParams, OperatorLinkCreate, OverdueCheck,
     PaymentListFilter, ReplayCreate, ReplaySelection, RequestListFilter, SampleEventCreate, SecretRotation,
-    TemporaryWebhookCreate, WebhookDeliveryListFilter, WebhookLifetime, WebhookTest,
+    SharedAddressCreate, TemporaryWebhookCreate, WebhookDeliveryListFilter, WebhookLifetime, WebhookTest,
 };
-pub use self::links::{DashboardLink, OperatorLink};
+pub use self::links::{DashboardLink, OperatorLink, SharedAddress};
 pub use self::operational::operational_data;
 pub use self::records::{
     Account, ApiKey, ApiKeyWithSecret, Delivery, DeliveryDetails, EmittedEvent, Event, ExportPage, HourlyStatistics,

@@ -7,7 +7,7 @@
 
 use uuid::Uuid;
 
-use crate::accounts::shared_links::{self, NewSharedLink, SharedLink, SharedLinkPurpose};
+use crate::accounts::shared_links::{self, SharedLink, SharedLinkPurpose};
 use crate::accounts::tenants::{self, Tenant};
 use crate::error::Error;
 use crate::resources::contacts::Contact;
@@ -132,7 +132,7 @@ async fn read_with_contact(
     Ok((SharedDocument { tenant, contact, document, today }, is_contact_gone))
 }
 
-/// Makes the link of a document, or renews the one that there is.
+/// Returns the link of a document, which is made if there is none. With `renews`, one that there is gets another address.
 ///
 /// # Errors
 /// [`Error::NotFound`]; [`Error::NotAllowed`] if the contact of the document is deleted.
@@ -141,13 +141,27 @@ pub async fn share(
     tenant: TenantId,
     purpose: SharedLinkPurpose,
     id: Uuid,
-) -> Result<NewSharedLink, Error> {
+    renews: bool,
+) -> Result<SharedLink, Error> {
     tx.lock_tenant(tenant).await?;
     if read_with_contact(tx, tenant, purpose, id).await?.1 {
         let reason = "Its contact is deleted, so there is nobody to give a link to.";
         return Err(Error::NotAllowed(reason.to_owned()));
     }
-    shared_links::create(tx, tenant, purpose, Some(id)).await
+    match renews {
+        true => shared_links::renew(tx, tenant, purpose, Some(id)).await,
+        false => shared_links::share(tx, tenant, purpose, Some(id)).await,
+    }
+}
+
+/// Ends the link of a document, if there is one.
+///
+/// # Errors
+/// [`Error::NotFound`].
+pub async fn unshare(tx: &mut dyn Tx, tenant: TenantId, purpose: SharedLinkPurpose, id: Uuid) -> Result<(), Error> {
+    tx.lock_tenant(tenant).await?;
+    read_with_contact(tx, tenant, purpose, id).await?;
+    shared_links::revoke(tx, tenant, purpose, Some(id)).await.map(drop)
 }
 
 /// Returns what the link with this secret leads to.

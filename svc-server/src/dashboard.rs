@@ -75,6 +75,7 @@ use http::request::Parts;
 use http::{HeaderName, HeaderValue, Method, Response};
 use svc_core::Svc;
 use svc_core::accounts::sessions::Session;
+use svc_core::accounts::shared_links;
 use svc_core::oauth::authorization::Issuer;
 
 use self::assets::Assets;
@@ -392,7 +393,7 @@ impl Dashboard {
 
 impl Surface for Dashboard {
     fn find<'a>(&'a self, parts: &'a Parts) -> Option<Route<'a>> {
-        if let Some(secret) = parts.uri.path().strip_prefix(share::FOLDER) {
+        if let Some(secret) = parts.uri.path().strip_prefix(shared_links::PAGES) {
             return Some(Route::new(Kind::Page, move |request| self.share(secret, request)));
         }
         match (parts.uri.path(), self.site.issuer()) {

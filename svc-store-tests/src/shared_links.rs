@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use svc_core::accounts::audit;
-use svc_core::accounts::shared_links::{self, NewSharedLink, SharedLink, SharedLinkPurpose};
+use svc_core::accounts::shared_links::{self, SharedLink, SharedLinkPurpose};
 use svc_core::accounts::tenants::{self, DeveloperAccess};
 use svc_core::error::Error;
 use svc_core::values::{TenantId, Timestamp};
@@ -14,19 +14,21 @@ const RECORD: Option<Uuid> = Some(Uuid::from_u128(7));
 const OTHER: Option<Uuid> = Some(Uuid::from_u128(8));
 
 impl Harness {
-    pub(super) async fn share(
-        &self,
-        tenant: TenantId,
-        purpose: SharedLinkPurpose,
-        record: Option<Uuid>,
-    ) -> NewSharedLink {
+    pub(super) async fn share(&self, tenant: TenantId, purpose: SharedLinkPurpose, record: Option<Uuid>) -> SharedLink {
         let share = self.write((tenant, purpose, record), async |tx, &(tenant, purpose, record)| {
-            shared_links::create(tx, tenant, purpose, record).await
+            shared_links::share(tx, tenant, purpose, record).await
         });
         share.await.unwrap()
     }
 
-    async fn find_shared(&self, new: &NewSharedLink) -> Result<SharedLink, Error> {
+    async fn renew(&self, tenant: TenantId, purpose: SharedLinkPurpose, record: Option<Uuid>) -> SharedLink {
+        let renew = self.write((tenant, purpose, record), async |tx, &(tenant, purpose, record)| {
+            shared_links::renew(tx, tenant, purpose, record).await
+        });
+        renew.await.unwrap()
+    }
+
+    async fn find_shared(&self, new: &SharedLink) -> Result<SharedLink, Error> {
         let secret = new.secret.clone();
         let found = self.read(secret, async |tx, secret| {
             Ok(shared_links::find(tx, secret.reveal(), SharedLinkPurpose::ALL).await?.0)
@@ -65,13 +67,13 @@ pub(super) async fn a_shared_link_is_found_by_its_secret(h: Harness) {
         [(SharedLinkPurpose::Invoice, RECORD), (SharedLinkPurpose::Quote, RECORD), (SharedLinkPurpose::Calendar, None)]
     {
         let new = h.share(tenant, purpose, record).await;
-        assert_eq!((new.link.purpose, new.link.record_id, new.link.tenant_id), (purpose, record, tenant));
+        assert_eq!((new.purpose, new.record_id, new.tenant_id), (purpose, record, tenant));
         assert_eq!(new.secret.reveal().len(), 43);
-        assert_eq!(h.find_shared(&new).await, Ok(new.link.clone()));
-        assert_eq!(h.shared_link(tenant, purpose, record).await, Some(new.link.clone()));
+        assert_eq!(h.find_shared(&new).await, Ok(new.clone()));
+        assert_eq!(h.shared_link(tenant, purpose, record).await, Some(new.clone()));
         // Whoever has the address of one thing cannot use it for another.
         let others: Vec<_> = SharedLinkPurpose::ALL.iter().copied().filter(|other| *other != purpose).collect();
-        let found = h.read((new.secret, others), async |tx, (secret, others)| {
+        let found = h.read((new.secret.clone(), others), async |tx, (secret, others)| {
             Ok(shared_links::find(tx, secret.reveal(), others).await?.0)
         });
         assert_eq!(found.await, Err(Error::NotFound));
@@ -86,16 +88,18 @@ pub(super) async fn a_shared_link_is_found_by_its_secret(h: Harness) {
 pub(super) async fn a_renewed_shared_link_has_another_address(h: Harness) {
     let tenant = h.tenant().await;
     let old = h.share(tenant, SharedLinkPurpose::Calendar, None).await;
-    let new = h.share(tenant, SharedLinkPurpose::Calendar, None).await;
+    assert_eq!(h.share(tenant, SharedLinkPurpose::Calendar, None).await, old, "it stays until it is renewed");
+    let new = h.renew(tenant, SharedLinkPurpose::Calendar, None).await;
+    assert_eq!(old.id, new.id);
     assert_ne!(old.secret.reveal(), new.secret.reveal());
     assert_eq!(h.find_shared(&old).await, Err(Error::NotFound));
-    assert_eq!(h.find_shared(&new).await, Ok(new.link.clone()));
-    assert_eq!(h.shared_link(tenant, SharedLinkPurpose::Calendar, None).await, Some(new.link));
+    assert_eq!(h.find_shared(&new).await, Ok(new.clone()));
+    assert_eq!(h.shared_link(tenant, SharedLinkPurpose::Calendar, None).await, Some(new));
 }
 
 pub(super) async fn of_concurrent_renewals_one_address_works(h: Harness) {
     let tenant = h.tenant().await;
-    let made = (0..5).map(|_| h.share(tenant, SharedLinkPurpose::Invoice, RECORD));
+    let made = (0..5).map(|_| h.renew(tenant, SharedLinkPurpose::Invoice, RECORD));
     let made = futures_util::future::join_all(made).await;
     let mut working = 0;
     for new in &made {
@@ -107,7 +111,7 @@ pub(super) async fn of_concurrent_renewals_one_address_works(h: Harness) {
 pub(super) async fn a_revoked_shared_link_is_gone(h: Harness) {
     let tenant = h.tenant().await;
     let new = h.share(tenant, SharedLinkPurpose::Quote, RECORD).await;
-    assert_eq!(h.revoke_shared(tenant, SharedLinkPurpose::Quote, RECORD).await, Some(new.link.clone()));
+    assert_eq!(h.revoke_shared(tenant, SharedLinkPurpose::Quote, RECORD).await, Some(new.clone()));
     assert_eq!(h.find_shared(&new).await, Err(Error::NotFound));
     assert_eq!(h.shared_link(tenant, SharedLinkPurpose::Quote, RECORD).await, None);
     assert_eq!(h.revoke_shared(tenant, SharedLinkPurpose::Quote, RECORD).await, None, "there is none any more");
@@ -126,13 +130,13 @@ pub(super) async fn shared_links_are_apart(h: Harness) {
     h.revoke_shared(one, SharedLinkPurpose::Quote, RECORD).await;
     assert_eq!(h.find_shared(&ended).await, Err(Error::NotFound));
     for new in kept {
-        assert_eq!(h.find_shared(&new).await, Ok(new.link.clone()));
+        assert_eq!(h.find_shared(&new).await, Ok(new.clone()));
         // The id alone ends nothing of another tenant.
-        let foreign = if new.link.tenant_id == one { other } else { one };
+        let foreign = if new.tenant_id == one { other } else { one };
         let delete =
-            h.write((foreign, new.link.id), async |tx, &(tenant, id)| Ok(tx.delete_shared_link(tenant, id).await?));
+            h.write((foreign, new.id), async |tx, &(tenant, id)| Ok(tx.delete_shared_link(tenant, id).await?));
         delete.await.unwrap();
-        assert_eq!(h.find_shared(&new).await, Ok(new.link.clone()));
+        assert_eq!(h.find_shared(&new).await, Ok(new.clone()));
     }
 }
 
@@ -152,7 +156,7 @@ pub(super) async fn changes_of_shared_links_are_audited(h: Harness) {
     let tenant = h.tenant().await;
     let mut secrets = Vec::new();
     for _ in 0..2 {
-        secrets.push(h.share(tenant, SharedLinkPurpose::Invoice, RECORD).await.secret);
+        secrets.push(h.renew(tenant, SharedLinkPurpose::Invoice, RECORD).await.secret);
         h.clock.advance(std::time::Duration::from_secs(1));
     }
     h.revoke_shared(tenant, SharedLinkPurpose::Invoice, RECORD).await;

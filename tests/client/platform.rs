@@ -213,6 +213,19 @@ async fn work_on_invoices(account: &AccountClient) {
     assert_eq!(again.api().unwrap().existing_id, Some(job.id.uuid()));
     let invoice = account.jobs().invoice(job.id, &JobInvoicing::default()).await.unwrap();
     assert_eq!(account.jobs().get(job.id).await.unwrap().invoice_id, Some(invoice.id));
+    let address = invoices.share(invoice.id, &SharedAddressCreate::default()).await.unwrap();
+    assert_eq!(invoices.share(invoice.id, &SharedAddressCreate::default()).await.unwrap(), address);
+    assert_ne!(
+        invoices.share(invoice.id, &SharedAddressCreate { renew: Some(true) }).await.unwrap().path,
+        address.path
+    );
+    invoices.unshare(invoice.id).await.unwrap();
+    let address = account.quotes().share(quote.id, &SharedAddressCreate::default()).await.unwrap();
+    assert!(address.path.starts_with("/share/"), "{address:?}");
+    account.quotes().unshare(quote.id).await.unwrap();
+    let calendar = account.share_calendar(&SharedAddressCreate::default()).await.unwrap();
+    assert!(calendar.path.starts_with("/dashboard/calendar.ics?secret="), "{calendar:?}");
+    account.unshare_calendar().await.unwrap();
     let wrong = invoices.create(&InvoiceCreate::new("1".parse().unwrap())).await.unwrap();
     assert_eq!(invoices.void(wrong.id).await.unwrap().status, InvoiceStatus::Cancelled);
     assert_eq!(all(&invoices).await.len(), 3);

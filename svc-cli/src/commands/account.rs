@@ -16,6 +16,7 @@ use svc_core::values::{Currency, Note, Patch, TenantId, Text, TimeZone};
 
 use super::input::patch;
 use super::lookup;
+use super::share::{self, AddressArgs};
 use crate::exit::Failure;
 use crate::ids::IdArg;
 use crate::output::Outcome;
@@ -120,6 +121,18 @@ pub(crate) enum AccountCommand {
         #[arg(long)]
         delete: bool,
     },
+    /// Print the address at which calendar programs subscribe to the bookings and planned jobs of an account.
+    ///
+    /// The address is made if there is none, and stays the same until it is renewed or revoked. Anyone with it can read the
+    /// calendar without signing in.
+    #[command(after_help = "Examples:\n  svc account calendar 8d2f41c07b9e --url https://api.example.com\n  \
+                      svc account calendar 8d2f41c07b9e --renew")]
+    Calendar {
+        /// Id of the account.
+        id: IdArg,
+        #[command(flatten)]
+        address: AddressArgs,
+    },
 }
 
 /// The settings of an account that `svc account set` changes. At least one is required.
@@ -219,6 +232,12 @@ pub(crate) async fn run(session: &Session, command: AccountCommand) -> Result<Ou
         AccountCommand::Sandbox { id, reset, delete } => {
             let account = lookup::account_by_id(service, &id).await?;
             sandbox::run(session, service, &account, reset, delete).await
+        }
+        AccountCommand::Calendar { id, address } => {
+            let account = lookup::account_by_id(service, &id).await?.id;
+            let share = async |input| Ok(service.call(&operations::SHARE_CALENDAR, account, input).await?);
+            let unshare = async || Ok(service.call(&operations::UNSHARE_CALENDAR, account, ()).await?);
+            share::run(address, share, unshare).await
         }
         AccountCommand::Show { id } => {
             let account = lookup::account_by_id(service, &id).await?;

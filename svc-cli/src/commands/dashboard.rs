@@ -10,6 +10,7 @@ use super::lookup;
 use crate::exit::Failure;
 use crate::ids::InAccount;
 use crate::output::Outcome;
+use crate::public_url::PublicUrl;
 use crate::session::Session;
 use crate::values;
 
@@ -38,14 +39,13 @@ pub(crate) enum DashboardCommand {
         /// Sign in as an operator, who sees all accounts, approves them and sets their limits.
         #[arg(long, conflicts_with = "role")]
         operator: bool,
-        /// URL at which the browser reaches the server.
-        #[arg(long, env = "SVC_URL", default_value = "http://127.0.0.1:8080", value_name = "URL")]
-        url: String,
+        #[command(flatten)]
+        server: PublicUrl,
     },
 }
 
 pub(crate) async fn run(session: &Session, command: DashboardCommand) -> Result<Outcome, Failure> {
-    let DashboardCommand::Link { account, role, email, operator, url } = command;
+    let DashboardCommand::Link { account, role, email, operator, server } = command;
     let service = &session.service().await?;
     let (path, account, role, expires_at) = if operator {
         let link = service.call(&operations::CREATE_OPERATOR_LINK, (), OperatorLinkCreate::default()).await?;
@@ -59,6 +59,6 @@ pub(crate) async fn run(session: &Session, command: DashboardCommand) -> Result<
         let link = service.call(&operations::CREATE_DASHBOARD_LINK, id, input).await?;
         (link.path, Some(id), link.role, link.expires_at)
     };
-    let url = format!("{}{path}", url.trim_end_matches('/'));
+    let url = server.with(&path);
     Outcome::new(&json!({ "url": url, "tenant_id": account, "role": role, "expires_at": expires_at }), url)
 }

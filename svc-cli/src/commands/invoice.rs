@@ -17,6 +17,7 @@ use svc_core::values::{Decimal, TenantId, Text};
 use super::lookup::{self, FoundRecord};
 use super::records::{self, RecordCommand};
 use super::resource::{CreateOperation, ListOperation, ResourceCommands, UpdateOperation};
+use super::share::{self, AddressArgs};
 use crate::exit::Failure;
 use crate::ids::{IdArg, Target};
 use crate::output::{Outcome, money};
@@ -69,6 +70,17 @@ pub(crate) enum InvoiceCommand {
         amount: Option<Decimal>,
         #[command(flatten)]
         note: PaymentNote,
+    },
+    /// Print the address at which the customer sees an invoice without signing in.
+    ///
+    /// The address is made if there is none, and stays the same until it is renewed or revoked.
+    #[command(after_help = "Examples:\n  svc invoice share 6f1c02d93b5e --url https://api.example.com\n  \
+                      svc invoice share 6f1c02d93b5e --revoke")]
+    Share {
+        #[command(flatten)]
+        target: Target,
+        #[command(flatten)]
+        address: AddressArgs,
     },
     /// Mark unpaid invoices past their due date as overdue.
     ///
@@ -157,6 +169,11 @@ pub(crate) async fn run(session: &Session, command: InvoiceCommand) -> Result<Ou
                 session.confirm(&format!("Record a refund of {refund} for {title}? Webhooks are notified."))?;
             }
             report_refund(&found.call(service, &operations::REFUND_INVOICE, note.of(amount)).await?)
+        }
+        InvoiceCommand::Share { target, address } => {
+            let share = async |input| lookup::call(service, &target, &operations::SHARE_INVOICE, input).await;
+            let unshare = async || lookup::call(service, &target, &operations::UNSHARE_INVOICE, ()).await;
+            share::run(address, share, unshare).await
         }
         InvoiceCommand::Overdue { account } => overdue::run(service, account.as_ref()).await,
     }

@@ -1,16 +1,18 @@
 //! `svc member`.
 
 use clap::Subcommand;
+use serde_json::json;
 use svc_core::accounts::members::Member;
 use svc_core::accounts::sessions::Role;
 use svc_core::error::Error;
-use svc_core::platform::{Account, MemberCreate, MemberUpdate, operations};
+use svc_core::platform::{Account, DashboardLink, DashboardLinkCreate, MemberCreate, MemberUpdate, operations};
 use svc_core::values::Email;
 
 use super::lookup;
 use crate::exit::{Exit, Failure};
 use crate::ids::InAccount;
 use crate::output::{Outcome, Table, plain};
+use crate::public_url::PublicUrl;
 use crate::service::{CallError, CallResult, Service};
 use crate::session::Session;
 use crate::times::full;
@@ -36,6 +38,23 @@ pub(crate) enum MemberCommand {
         #[arg(long, value_parser = values::role(), value_name = "ROLE")]
         role: Role,
     },
+    /// Invite a person: add a member, and print a link that signs in as this member.
+    ///
+    /// The link works once, within seven days. Give it to the person alone. A member who is there already gets another link, and
+    /// with --role another role.
+    #[command(after_help = "Example:\n  svc member invite ada@example.com --role developer")]
+    Invite {
+        #[command(flatten)]
+        account: InAccount,
+        /// Email address of the person. Upper and lower case are the same.
+        #[arg(value_parser = Email::parse, value_name = "EMAIL")]
+        email: Email,
+        /// The role of the person. Each role has the rights of those before it, too. The default is viewer for a new member.
+        #[arg(long, value_parser = values::role(), value_name = "ROLE")]
+        role: Option<Role>,
+        #[command(flatten)]
+        server: PublicUrl,
+    },
     /// List the members of an account by email address.
     #[command(visible_alias = "ls", after_help = "Example:\n  svc member list")]
     List {
@@ -59,6 +78,10 @@ pub(crate) async fn run(session: &Session, command: MemberCommand) -> Result<Out
         MemberCommand::Add { account, email, role } => {
             add(service, lookup::account(service, &account).await?, email, role).await
         }
+        MemberCommand::Invite { account, email, role, server } => {
+            let account = lookup::account(service, &account).await?;
+            invite(service, account, email, role, &server).await
+        }
         MemberCommand::List { account } => list(service, lookup::account(service, &account).await?).await,
         MemberCommand::Remove { account, email } => {
             let account = lookup::account(service, &account).await?;
@@ -77,21 +100,46 @@ pub(crate) async fn run(session: &Session, command: MemberCommand) -> Result<Out
     }
 }
 
-/// Adds a member, or changes the role of one.
+/// Adds a member, or changes the role of one, and reports it.
 async fn add(service: &Service, account: Account, email: Email, role: Role) -> Result<Outcome, Failure> {
+    let member = put(service, &account, email, role).await?;
+    let text = format!("{} is a member of {} with the role {}.", member.email, plain(&account.name), member.role);
+    Outcome::new(&member, text)
+}
+
+/// Makes the link of an invitation, for a member who is added if need be.
+async fn invite(
+    service: &Service,
+    account: Account,
+    email: Email,
+    role: Option<Role>,
+    server: &PublicUrl,
+) -> Result<Outcome, Failure> {
+    let known = find(service, &account, &email).await?;
+    if known.is_none() || role.is_some() {
+        put(service, &account, email.clone(), role.unwrap_or(Role::Viewer)).await?;
+    }
+    let invitation = DashboardLinkCreate::invitation(email);
+    let link = service.call(&operations::CREATE_DASHBOARD_LINK, account.id, invitation).await?;
+    let DashboardLink { path, tenant_id, role, identity, expires_at } = link;
+    let url = server.with(&path);
+    let json = json!({ "url": url, "email": identity, "role": role, "tenant_id": tenant_id, "expires_at": expires_at });
+    Outcome::new(&json, url)
+}
+
+/// Adds a member, or changes the role of one.
+async fn put(service: &Service, account: &Account, email: Email, role: Role) -> CallResult<Member> {
     let new = MemberCreate { email: email.clone(), role };
     let added = service.call(&operations::ADD_MEMBER, account.id, new).await;
-    let member = match added {
-        Err(CallError::Rules(Error::NotAllowed(_))) => match find(service, &account, &email).await? {
+    match added {
+        Err(CallError::Rules(Error::NotAllowed(_))) => match find(service, account, &email).await? {
             Some(known) => {
                 service.call(&operations::UPDATE_MEMBER, (account.id, known.id), MemberUpdate { role }).await
             }
             None => added,
         },
         added => added,
-    }?;
-    let text = format!("{} is a member of {} with the role {}.", member.email, plain(&account.name), member.role);
-    Outcome::new(&member, text)
+    }
 }
 
 /// Returns all members of an account.

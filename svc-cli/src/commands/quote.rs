@@ -12,6 +12,7 @@ use svc_core::values::Text;
 use super::lookup;
 use super::records::{self, RecordCommand};
 use super::resource::{CreateOperation, ListOperation, ResourceCommands, UpdateOperation};
+use super::share::{self, AddressArgs};
 use crate::exit::Failure;
 use crate::ids::Target;
 use crate::output::{Outcome, money};
@@ -39,6 +40,17 @@ pub(crate) enum QuoteCommand {
         /// Title of the job. The default is "Work for" and the number of the quote.
         #[arg(long, value_parser = Text::<255>::parse)]
         title: Option<Text<255>>,
+    },
+    /// Print the address at which the customer sees a quote, and can accept or decline it once it is sent, without signing in.
+    ///
+    /// The address is made if there is none, and stays the same until it is renewed or revoked.
+    #[command(after_help = "Examples:\n  svc quote share d5630e8f27ac --url https://api.example.com\n  \
+                      svc quote share d5630e8f27ac --revoke")]
+    Share {
+        #[command(flatten)]
+        target: Target,
+        #[command(flatten)]
+        address: AddressArgs,
     },
 }
 
@@ -86,6 +98,11 @@ pub(crate) async fn run(session: &Session, command: QuoteCommand) -> Result<Outc
         QuoteCommand::Convert { target, title } => {
             let job = lookup::call(service, &target, &operations::CONVERT_QUOTE, QuoteConversion { title }).await?;
             Outcome::new(&job, format!("Job {} was created: {}.", job.job_number, job.title))
+        }
+        QuoteCommand::Share { target, address } => {
+            let share = async |input| lookup::call(service, &target, &operations::SHARE_QUOTE, input).await;
+            let unshare = async || lookup::call(service, &target, &operations::UNSHARE_QUOTE, ()).await;
+            share::run(address, share, unshare).await
         }
     }
 }

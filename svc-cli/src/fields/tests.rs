@@ -107,7 +107,7 @@ fn every_field_of_an_input_is_named_as_an_option_of_its_command() {
     check_options::<SecretRotation>("svc app rotate-secret", &[]);
     check_options::<SecretRotation>("svc webhook rotate-secret", &[]);
     check_options::<MemberCreate>("svc member add", &[]);
-    check_options::<DashboardLinkCreate>("svc dashboard link", &["identity"]);
+    check_options::<DashboardLinkCreate>("svc dashboard link", &["identity", "lifetime"]);
     check_options::<PaymentCreate>("svc invoice pay", &[]);
     check_options::<PaymentCreate>("svc invoice refund", &[]);
     check_options::<EventCreate>("svc event emit", &[]);

@@ -44,7 +44,7 @@ const FILTERS: [(&str, &str); 28] = [
     (r"svc_test_[0-9A-Za-z]{6}\b", "svc_test_xxxxxx"),
     (r"svcsig_[0-9A-Za-z+/]{43}=", "svcsig_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx="),
     (r"whsec_[0-9A-Za-z+/]{43}=", "whsec_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx="),
-    (r"\btoken=[0-9A-Za-z_-]{43}", "token=xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"),
+    (r"(\btoken=|\bsecret=|/share/)[0-9A-Za-z_-]{43}", "${1}xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"),
     (r"\b127\.0\.0\.1:\d+", "127.0.0.1:9000"),
     (r"sqlite:///[^\s']*/\.tmp\w+/", "sqlite:///home/ada/"),
     (r"(?m)^age:( +)\d[0-9a-z ]*", "age:${1}3 ms"),

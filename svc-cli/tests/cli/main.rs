@@ -43,6 +43,7 @@ mod reference;
 mod remote;
 mod request;
 mod server;
+mod share;
 mod terminal;
 mod times;
 mod webhook;

@@ -52,7 +52,7 @@ fn a_platform_key_is_made_listed_and_revoked() {
 
 /// What each command does over the platform API: the ids of its operations, or why it is local. A command without an entry
 /// fails the test.
-const OPERATIONS: [(&str, &str); 105] = [
+const OPERATIONS: [(&str, &str); 109] = [
     ("init", "local: it makes a database, with an account and a key"),
     ("account create", "createAccount"),
     ("account list", "listAccounts"),
@@ -61,6 +61,7 @@ const OPERATIONS: [(&str, &str); 105] = [
     ("account suspend", "updateAccount"),
     ("account set", "updateAccount"),
     ("account sandbox", "getSandbox createSandbox resetSandbox deleteSandbox"),
+    ("account calendar", "shareCalendar unshareCalendar"),
     ("key create", "createKey"),
     ("key list", "listKeys"),
     ("key show", "getKey"),
@@ -81,6 +82,7 @@ const OPERATIONS: [(&str, &str); 105] = [
     ("platform-key revoke", "local: no platform key can make another"),
     ("dashboard link", "createDashboardLink createOperatorLink"),
     ("member add", "addMember updateMember"),
+    ("member invite", "listMembers addMember updateMember createDashboardLink"),
     ("member list", "listMembers"),
     ("member remove", "removeMember"),
     ("contact list", "listContacts"),
@@ -115,6 +117,8 @@ const OPERATIONS: [(&str, &str); 105] = [
     ("quote update", "updateQuote"),
     ("quote accept", "acceptQuote"),
     ("quote decline", "declineQuote"),
+    ("invoice share", "shareInvoice unshareInvoice"),
+    ("quote share", "shareQuote unshareQuote"),
     ("quote convert", "convertQuote"),
     ("job invoice", "invoiceJob"),
     ("payment list", "listPayments"),

@@ -6,7 +6,7 @@ use super::harness::{Session, UNKNOWN_ID};
 
 impl Session {
     /// Creates a quote of 1500 with this status and returns its id.
-    fn quote(&self, account: &str, contact: &str, status: QuoteStatus) -> String {
+    pub(crate) fn quote(&self, account: &str, contact: &str, status: QuoteStatus) -> String {
         let body = format!(r#"{{"contact_id": "{contact}", "total": 1500, "valid_until": "2099-04-13"}}"#).leak();
         let id = self.create::<Quote>(account, body).id;
         let account = TenantId(parse_uuid(account).unwrap());

@@ -3,7 +3,9 @@
 use svc_core::operation::Listing;
 use svc_core::pages::Page;
 use svc_core::personal::{ContactData, ContactDataParams, Erasure, ErasureCreate};
-use svc_core::platform::{LogParams, MarkedInvoices, OverdueCheck, PaymentListFilter, operations};
+use svc_core::platform::{
+    LogParams, MarkedInvoices, OverdueCheck, PaymentListFilter, SharedAddress, SharedAddressCreate, operations,
+};
 use svc_core::resources::contacts::{Contact, ContactId};
 use svc_core::resources::conversions::{JobInvoicing, QuoteConversion};
 use svc_core::resources::invoices::{BookedPayment, Invoice, InvoiceId, OverduePosition, PaymentCreate};
@@ -89,6 +91,23 @@ impl Collection<Invoice, Platform> {
     /// As [`send`](Self::send).
     pub async fn void(&self, id: InvoiceId) -> Result<Versioned<Invoice>> {
         self.call_versioned(&operations::VOID_INVOICE, Some(id.uuid()), &()).await
+    }
+
+    /// Returns the address at which the customer sees the invoice without signing in. It is made if there is none; with `renew`, one
+    /// that there is ends, and another one is made.
+    ///
+    /// # Errors
+    /// `not_found`; `not_allowed` if the contact is deleted; and any other [`Error`](crate::Error).
+    pub async fn share(&self, id: InvoiceId, input: &SharedAddressCreate) -> Result<SharedAddress> {
+        self.call(&operations::SHARE_INVOICE, Some(id.uuid()), input).await
+    }
+
+    /// Ends the address at which the customer sees the invoice, if there is one.
+    ///
+    /// # Errors
+    /// `not_found`, and any other [`Error`](crate::Error).
+    pub async fn unshare(&self, id: InvoiceId) -> Result<()> {
+        self.call(&operations::UNSHARE_INVOICE, Some(id.uuid()), &()).await
     }
 
     /// Marks the next of the unpaid invoices as overdue, those whose due date is before today. `next` is `None` at first,
@@ -182,6 +201,23 @@ impl Collection<Quote, Platform> {
     /// As [`accept`](Self::accept). One that has a job fails with `not_allowed`, and the id of the job as `existing_id`.
     pub async fn convert(&self, id: QuoteId, conversion: &QuoteConversion) -> Result<Versioned<Job>> {
         self.call_versioned(&operations::CONVERT_QUOTE, Some(id.uuid()), conversion).await
+    }
+
+    /// Returns the address at which the customer sees the quote, and can accept or decline it, without signing in. It is made if there
+    /// is none; with `renew`, one that there is ends, and another one is made.
+    ///
+    /// # Errors
+    /// `not_found`; `not_allowed` if the contact is deleted; and any other [`Error`](crate::Error).
+    pub async fn share(&self, id: QuoteId, input: &SharedAddressCreate) -> Result<SharedAddress> {
+        self.call(&operations::SHARE_QUOTE, Some(id.uuid()), input).await
+    }
+
+    /// Ends the address at which the customer sees the quote, if there is one.
+    ///
+    /// # Errors
+    /// `not_found`, and any other [`Error`](crate::Error).
+    pub async fn unshare(&self, id: QuoteId) -> Result<()> {
+        self.call(&operations::UNSHARE_QUOTE, Some(id.uuid()), &()).await
     }
 }
 

@@ -1,8 +1,9 @@
 //! Shared links: secret addresses at which people see one thing of an account without signing in.
 //!
 //! A link has a [purpose](SharedLinkPurpose), and a record where the purpose is about one. There is at most one for each purpose and
-//! record of an account: [`create`] makes it, or gives it another secret, which ends the address that it had. [`revoke`] ends it. A
-//! secret has 256 random bits, of which the store keeps the SHA-256 only, so it is shown once.
+//! record of an account: [`share`] returns it, and makes it if there is none. [`renew`] gives it another secret, which ends the address
+//! that it had; [`revoke`] ends it. A secret has 256 random bits. It is found by its SHA-256, and stored encrypted besides, since people
+//! send the same address again.
 //!
 //! [`find`] is the only way from a secret to an account. The caller reads the record next, which may be gone: that is not found
 //! either. A change by somebody who has the address is made by [`Actor::SharedLink`], so the audit log says so.
@@ -18,6 +19,12 @@ use crate::error::Error;
 use crate::store::Tx;
 use crate::values::{Id, Secret, TenantId, TextEnum, Timestamp};
 
+/// The folder of the pages that links show, below the mount of the API.
+pub const PAGES: &str = "/share/";
+
+/// The file of the calendar that a link shows, up to its secret.
+const CALENDAR: &str = "/dashboard/calendar.ics?secret=";
+
 /// The thing that a link shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
 pub enum SharedLinkPurpose {
@@ -32,7 +39,7 @@ pub enum SharedLinkPurpose {
 /// The id of a shared link.
 pub type SharedLinkId = Id<SharedLink>;
 
-/// A shared link, without its secret.
+/// A shared link.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SharedLink {
     /// The id of the link, for the audit log. It stays the same at a renewal.
@@ -43,51 +50,82 @@ pub struct SharedLink {
     pub purpose: SharedLinkPurpose,
     /// The record that the link shows. `None` where the purpose is about none.
     pub record_id: Option<Uuid>,
+    /// The secret of the link, which can be part of a URL. Not part of its JSON.
+    #[serde(skip)]
+    pub secret: Secret,
     /// When the link was made or renewed.
     pub created_at: Timestamp,
 }
 
 impl SharedLink {
+    /// Returns the path of the link below the mount of the API.
+    pub fn path(&self) -> String {
+        let folder = match self.purpose {
+            SharedLinkPurpose::Invoice | SharedLinkPurpose::Quote => PAGES,
+            SharedLinkPurpose::Calendar => CALENDAR,
+        };
+        format!("{folder}{}", self.secret.reveal())
+    }
+
     /// Returns the actor of what is done with the link.
     pub fn actor(&self) -> Actor {
         Actor::SharedLink(self.id.uuid())
     }
 }
 
-/// A new link with its secret, which is shown once and not stored.
-#[derive(Clone, Debug)]
-pub struct NewSharedLink {
-    /// The stored record of the link.
-    pub link: SharedLink,
-    /// The secret of the link, which can be part of a URL.
-    pub secret: Secret,
-}
-
-/// Makes the link for a purpose and record, which the caller has found, or renews the one that there is: its address ends.
+/// Returns the link for a purpose and record, which the caller has found. It is made if there is none.
 ///
 /// # Errors
 ///
 /// Returns [`Error::NotFound`] when the tenant does not exist.
-pub async fn create(
+pub async fn share(
     tx: &mut dyn Tx,
     tenant: TenantId,
     purpose: SharedLinkPurpose,
     record_id: Option<Uuid>,
-) -> Result<NewSharedLink, Error> {
+) -> Result<SharedLink, Error> {
     tx.lock_tenant(tenant).await?;
-    tenants::get(tx, tenant).await?;
+    match get(tx, tenant, purpose, record_id).await? {
+        Some(link) => Ok(link),
+        None => replace(tx, tenant, purpose, record_id, None).await,
+    }
+}
+
+/// Gives the link for a purpose and record another secret, so that its address ends. It is made if there is none.
+///
+/// # Errors
+///
+/// Returns [`Error::NotFound`] when the tenant does not exist.
+pub async fn renew(
+    tx: &mut dyn Tx,
+    tenant: TenantId,
+    purpose: SharedLinkPurpose,
+    record_id: Option<Uuid>,
+) -> Result<SharedLink, Error> {
+    tx.lock_tenant(tenant).await?;
     let before = get(tx, tenant, purpose, record_id).await?;
-    if let Some(before) = &before {
+    replace(tx, tenant, purpose, record_id, before.as_ref()).await
+}
+
+async fn replace(
+    tx: &mut dyn Tx,
+    tenant: TenantId,
+    purpose: SharedLinkPurpose,
+    record_id: Option<Uuid>,
+    before: Option<&SharedLink>,
+) -> Result<SharedLink, Error> {
+    tenants::get(tx, tenant).await?;
+    if let Some(before) = before {
         tx.delete_shared_link(tenant, before.id).await?;
     }
     let created_at = tx.env().now();
-    let id = before.as_ref().map_or_else(|| tx.env().id(created_at), |before| before.id);
-    let link = SharedLink { id, tenant_id: tenant, purpose, record_id, created_at };
+    let id = before.map_or_else(|| tx.env().id(created_at), |before| before.id);
     let secret = new_token(tx.env());
-    tx.insert_shared_link(&link, &sha256(secret.reveal().as_bytes())).await?;
+    let link = SharedLink { id, tenant_id: tenant, purpose, record_id, secret, created_at };
+    tx.insert_shared_link(&link, &sha256(link.secret.reveal().as_bytes())).await?;
     let action = if before.is_some() { AuditAction::Rotate } else { AuditAction::Create };
-    audit_change(tx, action, before.as_ref(), Some(&link)).await?;
-    Ok(NewSharedLink { link, secret })
+    audit_change(tx, action, before, Some(&link)).await?;
+    Ok(link)
 }
 
 /// Returns the link for a purpose and record, if there is one.

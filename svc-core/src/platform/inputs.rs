@@ -6,6 +6,7 @@ use uuid::Uuid;
 use super::values::{
     AtLeastOne, EmittableKind, KeyScopes, Seconds, StatusFilter, Statuses, WebhookCount, WriteLimitChanges, Zone,
 };
+use crate::accounts::dashboard_links::INVITATION_LIFETIME;
 use crate::accounts::keys::KeyId;
 use crate::accounts::limits::RateLimits;
 use crate::accounts::sessions::Role;
@@ -163,18 +164,33 @@ pub struct DashboardLinkCreate {
     /// The email address of a member of the account. The link signs in as this member, with the member's role, and the audit log and
     /// the list of sessions name the address.
     pub email: Option<Email>,
+    /// The number of seconds for which the link can be used: 604,800, which is seven days, at most. Without it, or with null, it is
+    /// 600: ten minutes.
+    pub lifetime: Option<Seconds>,
 }
 
 impl DashboardLinkCreate {
     /// Returns a link for a person with this role.
     pub fn new(role: Role) -> Self {
-        Self { role: Some(role), identity: None, email: None }
+        Self { role: Some(role), identity: None, email: None, lifetime: None }
     }
 
     /// Returns a link for the member with this address.
     pub fn to_member(email: Email) -> Self {
-        Self { role: None, identity: None, email: Some(email) }
+        Self { role: None, identity: None, email: Some(email), lifetime: None }
     }
+
+    /// Returns an invitation: a link for the member with this address that can be used for seven days.
+    pub fn invitation(email: Email) -> Self {
+        Self { lifetime: Some(INVITATION_LIFETIME.into()), ..Self::to_member(email) }
+    }
+}
+
+/// A request for the address at which people see something without signing in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Input)]
+pub struct SharedAddressCreate {
+    /// Whether an address that there is ends, and another one is made. Without it, or with null, it is false.
+    pub renew: Option<bool>,
 }
 
 /// A new link that signs an operator in to the dashboard.

@@ -1,4 +1,4 @@
-//! The links that sign people in to the dashboard.
+//! The links that sign people in to the dashboard, and the addresses of what people see without signing in.
 
 use std::fmt;
 
@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::accounts::dashboard_links::NewDashboardLink;
 use crate::accounts::sessions::Role;
+use crate::accounts::shared_links::SharedLink;
 use crate::input::Record;
 use crate::values::{TenantId, Timestamp};
 
@@ -71,5 +72,28 @@ impl fmt::Debug for OperatorLink {
 impl From<NewDashboardLink> for OperatorLink {
     fn from(new: NewDashboardLink) -> Self {
         Self { path: new.url(""), identity: new.link.identity, expires_at: new.link.expires_at }
+    }
+}
+
+/// The address at which everybody who has it sees an invoice, a quote or the calendar of an account, without signing in.
+#[derive(Clone, PartialEq, Serialize, Deserialize, Record)]
+pub struct SharedAddress {
+    /// The path of the address on the public listener, with its secret. Put the address of the service before it.
+    pub path: String,
+    /// When the address was made.
+    pub created_at: Timestamp,
+}
+
+impl fmt::Debug for SharedAddress {
+    /// Does not show the path, which is secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { created_at, path: _ } = self;
+        f.debug_struct("SharedAddress").field("created_at", created_at).finish_non_exhaustive()
+    }
+}
+
+impl From<SharedLink> for SharedAddress {
+    fn from(link: SharedLink) -> Self {
+        Self { path: link.path(), created_at: link.created_at }
     }
 }

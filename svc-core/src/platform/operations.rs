@@ -11,6 +11,7 @@ mod logs;
 mod memory;
 mod records;
 mod requests;
+mod shared;
 mod texts;
 
 pub use self::accounts::*;
@@ -19,6 +20,7 @@ pub use self::events::*;
 pub use self::logs::LogQuery;
 pub use self::records::*;
 pub use self::requests::LIST_REQUESTS;
+pub use self::shared::*;
 use crate::operation::AnyOperation;
 use crate::resources::bookings::Booking;
 use crate::resources::contacts::Contact;
@@ -187,6 +189,12 @@ pub fn platform() -> Operations {
         &DECLINE_QUOTE,
         &CONVERT_QUOTE,
         &INVOICE_JOB,
+        &SHARE_INVOICE,
+        &UNSHARE_INVOICE,
+        &SHARE_QUOTE,
+        &UNSHARE_QUOTE,
+        &SHARE_CALENDAR,
+        &UNSHARE_CALENDAR,
         &LIST_EVENTS,
         &EMIT_EVENT,
         &EMIT_SAMPLE_EVENT,

@@ -4,9 +4,10 @@ use std::ops::Range;
 
 use super::Svc;
 use super::executor::{Account, Runner};
-use crate::accounts::shared_links::{self, NewSharedLink, SharedLink, SharedLinkPurpose};
+use crate::accounts::shared_links::{self, SharedLink, SharedLinkPurpose};
 use crate::calendar::{self, Calendar};
 use crate::error::Error;
+use crate::platform::{SharedAddress, SharedAddressCreate, operations};
 use crate::values::Timestamp;
 
 /// The purpose of the address.
@@ -50,8 +51,8 @@ impl Account<'_> {
         read.await
     }
 
-    /// Makes the address at which calendar programs subscribe to the calendar, or another one in its place. The secret of the link
-    /// is shown once.
+    /// Returns the address at which calendar programs subscribe to the calendar. It is made if there is none; with `renew`, one that
+    /// there is ends, and another one is made.
     ///
     /// # Errors
     /// [`Error::NotFound`] if there is no such account.
@@ -62,29 +63,24 @@ impl Account<'_> {
     /// use svc_core::prelude::*;
     ///
     /// # svc_core::service::example(async |svc, tenant| {
-    /// let link = svc.account(tenant).create_calendar_link().await?;
-    /// let feed = svc.calendar_feed(link.secret.reveal()).await?;
+    /// let address = svc.account(tenant).share_calendar(SharedAddressCreate::default()).await?;
+    /// let secret = address.path.strip_prefix("/dashboard/calendar.ics?secret=").unwrap();
+    /// let feed = svc.calendar_feed(secret).await?;
     /// assert!(feed.contains("X-WR-CALNAME:Harbour Plumbing"));
-    /// svc.account(tenant).revoke_calendar_link().await?;
-    /// assert_eq!(svc.calendar_feed(link.secret.reveal()).await, Err(Error::NotFound));
+    /// svc.account(tenant).unshare_calendar().await?;
+    /// assert_eq!(svc.calendar_feed(secret).await, Err(Error::NotFound));
     /// # Ok(()) });
     /// ```
-    pub async fn create_calendar_link(self) -> Result<NewSharedLink, Error> {
-        let create = self.runner.write("svc.calendar.create_link", self.id, async |tx, &tenant| {
-            shared_links::create(tx, tenant, CALENDAR, None).await
-        });
-        create.await
+    pub async fn share_calendar(self, input: SharedAddressCreate) -> Result<SharedAddress, Error> {
+        self.call(&operations::SHARE_CALENDAR, input).await
     }
 
-    /// Ends the address at which calendar programs subscribe to the calendar, and returns its link, if there was one.
+    /// Ends the address at which calendar programs subscribe to the calendar, if there is one.
     ///
     /// # Errors
     /// [`Error::Store`].
-    pub async fn revoke_calendar_link(self) -> Result<Option<SharedLink>, Error> {
-        let revoke = self.runner.write("svc.calendar.revoke_link", self.id, async |tx, &tenant| {
-            shared_links::revoke(tx, tenant, CALENDAR, None).await
-        });
-        revoke.await
+    pub async fn unshare_calendar(self) -> Result<(), Error> {
+        self.call(&operations::UNSHARE_CALENDAR, ()).await
     }
 }
 

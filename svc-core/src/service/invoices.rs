@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::executor::Account;
 use super::records::Records;
 use crate::error::Error;
-use crate::platform::{OverdueCheck, operations};
+use crate::platform::{OverdueCheck, SharedAddress, SharedAddressCreate, operations};
 use crate::resources::contacts::ContactId;
 use crate::resources::invoices::{
     self, BookedPayment, Invoice, InvoiceCreate, InvoiceId, InvoiceUpdate, Outstanding, Payment, PaymentCreate,
@@ -14,6 +14,38 @@ use crate::values::{Decimal, Timestamp};
 
 /// The operations of the back office on invoices. The API cannot change them.
 impl Records<'_, Invoice> {
+    /// Returns the address at which the customer sees an invoice without signing in. It is made if there is none; with `renew`, one
+    /// that there is ends, and another one is made.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]; [`Error::NotAllowed`] if the contact is deleted.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// let invoices = svc.account(tenant).invoices();
+    /// let invoice = invoices.create(InvoiceCreate::new("149.50".parse().unwrap())).await?;
+    /// let address = invoices.share(invoice.id, SharedAddressCreate::default()).await?;
+    /// let renewed = invoices.share(invoice.id, SharedAddressCreate { renew: Some(true) }).await?;
+    /// assert_ne!(address.path, renewed.path);
+    /// invoices.unshare(invoice.id).await?;
+    /// # Ok(()) });
+    /// ```
+    pub async fn share(self, id: InvoiceId, input: SharedAddressCreate) -> Result<SharedAddress, Error> {
+        self.account.call_on(&operations::SHARE_INVOICE, id, input).await
+    }
+
+    /// Ends the address at which the customer sees an invoice, if there is one.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub async fn unshare(self, id: InvoiceId) -> Result<(), Error> {
+        self.account.call_on(&operations::UNSHARE_INVOICE, id, ()).await
+    }
+
     /// Returns the newest payments and refunds of an invoice, at most `limit`, newest first.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use super::records::Records;
 use crate::error::Error;
-use crate::platform::operations;
+use crate::platform::{SharedAddress, SharedAddressCreate, operations};
 use crate::resources::conversions::{JobInvoicing, QuoteConversion};
 use crate::resources::invoices::Invoice;
 use crate::resources::jobs::{Job, JobId};
@@ -84,6 +84,38 @@ impl Records<'_, Quote> {
     /// ```
     pub async fn convert(self, id: QuoteId, conversion: QuoteConversion) -> Result<Job, Error> {
         self.account.call_on(&operations::CONVERT_QUOTE, id, conversion).await
+    }
+
+    /// Returns the address at which the customer sees a quote, and can accept or decline it, without signing in. It is made if there is
+    /// none; with `renew`, one that there is ends, and another one is made.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]; [`Error::NotAllowed`] if the contact is deleted.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// # let account = svc.account(tenant);
+    /// # let contact = account.contacts().create(ContactCreate::new("ada@example.com".parse()?)).await?;
+    /// let quote = account.quotes().create(QuoteCreate::new(contact.id, "149.50".parse()?)).await?;
+    /// let address = account.quotes().share(quote.id, SharedAddressCreate::default()).await?;
+    /// assert_eq!(account.quotes().share(quote.id, SharedAddressCreate::default()).await?, address);
+    /// account.quotes().unshare(quote.id).await?;
+    /// # Ok(()) });
+    /// ```
+    pub async fn share(self, id: QuoteId, input: SharedAddressCreate) -> Result<SharedAddress, Error> {
+        self.account.call_on(&operations::SHARE_QUOTE, id, input).await
+    }
+
+    /// Ends the address at which the customer sees a quote, if there is one.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub async fn unshare(self, id: QuoteId) -> Result<(), Error> {
+        self.account.call_on(&operations::UNSHARE_QUOTE, id, ()).await
     }
 }
 

@@ -76,6 +76,8 @@ const NOTICES: &[(&str, &str)] = &[
     ("quote-accepted", "The quote is accepted."),
     ("quote-declined", "The quote is declined."),
     ("calendar-revoked", "The address of the calendar was revoked. Programs that have it see nothing any more."),
+    ("calendar-address", "The calendar has an address now. Enter it in the program that is to show the calendar."),
+    ("link-made", "The link is ready. Copy it and send it to the customer."),
     ("link-ended", "The link was ended. Its address shows nothing any more."),
     ("member-changed", "The role was changed. It holds from the person's next request on."),
     (

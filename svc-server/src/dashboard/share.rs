@@ -13,6 +13,7 @@ use http::request::Parts;
 use http::{HeaderName, HeaderValue, Method, Response, StatusCode};
 use maud::{Markup, html};
 use svc_core::accounts::dashboard_links::is_token;
+use svc_core::accounts::shared_links::PAGES;
 use svc_core::error::Error;
 use svc_core::resources::quotes::Quote;
 use svc_core::shared_documents::{self, Decision, Document, Opened, SharedDocument};
@@ -24,15 +25,7 @@ use super::paper;
 use super::site::Site;
 use crate::kernel::response::ResponseBody;
 
-/// The folder of all shared links, below the mount of the API.
-pub(super) const FOLDER: &str = "/share/";
-
 const ROBOTS: HeaderName = HeaderName::from_static("x-robots-tag");
-
-/// Returns the address of a shared link at a server that is at `base`.
-pub(super) fn url(base: &str, secret: &str) -> String {
-    format!("{base}{FOLDER}{secret}")
-}
 
 /// Keeps the address of a page out of caches, search engines, and the requests of links that are followed.
 pub(super) fn protect(response: &mut Response<ResponseBody>) {
@@ -71,7 +64,7 @@ pub(super) async fn respond(site: &Site, parts: &Parts, secret: &str, form: Byte
         Ok(page) => page,
         Err(Error::NotFound) => nothing(site),
         Err(error) => {
-            tracing::error!(path = FOLDER, %error, "the store failed a page of the dashboard");
+            tracing::error!(path = PAGES, %error, "the store failed a page of the dashboard");
             let text = "A decision may not have been recorded. Load the page again in a moment to see.";
             paper::notice(site, "Not available", text).status(StatusCode::SERVICE_UNAVAILABLE)
         }
@@ -108,7 +101,7 @@ async fn decide(site: &Site, secret: &str, form: Bytes) -> Result<PageResponse, 
     let reason = match decided.await {
         // A page that is loaded again sends no form.
         Ok(Opened::Document(_)) => {
-            let path = format!("{}{FOLDER}{secret}", site.mount());
+            let path = format!("{}{PAGES}{secret}", site.mount());
             return Ok(PageResponse::see_other(&path));
         }
         Ok(Opened::Unavailable) => return Ok(unavailable(site)),

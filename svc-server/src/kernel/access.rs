@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use svc_core::accounts::shared_links;
 use svc_core::env::Env;
 use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::events::WrittenEvents;
@@ -18,13 +19,10 @@ use crate::telemetry::{self, SPANS};
 /// The header with the id of a request.
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// The folders whose paths are secret addresses, which no log has.
-const SECRET_FOLDERS: [&str; 1] = ["/share/"];
-
 /// Returns the path of a request for a log, without the secret of a shared link.
 pub(crate) fn logged_path(parts: &Parts) -> &str {
     let path = parts.uri.path();
-    SECRET_FOLDERS.into_iter().find(|folder| path.starts_with(folder)).unwrap_or(path)
+    if path.starts_with(shared_links::PAGES) { shared_links::PAGES } else { path }
 }
 
 /// Returns the `X-Request-Id` that the client sent, or a new UUID when it is missing or malformed.

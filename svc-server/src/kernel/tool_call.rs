@@ -1,4 +1,4 @@
-//! What the request of a tool carries besides those of other clients.
+//! The part of a request that only tools of assistants send.
 
 use super::response_memory::ToolMemory;
 

@@ -10,7 +10,7 @@ use svc_core::prelude::*;
 use super::browser::{Browser, Response, Server, encode};
 use super::invoice_actions::hidden;
 
-/// Returns the address in the page that shows a new link, below the origin.
+/// Returns the address in the page of a record, below the origin.
 fn address(page: &Response) -> String {
     assert_eq!(page.status, StatusCode::OK, "{}", page.text);
     let address = page.text.split("value=\"http://localhost:8080").nth(1).unwrap_or_else(|| panic!("{}", page.text));
@@ -21,7 +21,9 @@ fn address(page: &Response) -> String {
 async fn share(browser: &Browser<'_>, record: &str) -> String {
     let page = browser.get(record).await.text;
     let path = format!("{record}/share");
-    address(&browser.post(&path, &hidden(&page, &path)).await)
+    let made = browser.post(&path, &hidden(&page, &path)).await;
+    assert_eq!(made.headers[LOCATION], format!("/dashboard{record}?notice=link-made"), "{}", made.text);
+    address(&browser.get(record).await)
 }
 
 async fn get(server: &Server, address: &str) -> Response {
@@ -217,9 +219,10 @@ async fn a_link_ends_when_it_is_renewed_or_ended_or_its_contact_is_erased() {
     let record = format!("/quotes/{}", quote.id);
     assert!(developer.get(&record).await.text.contains("Make the link"));
     let first = share(&developer, &record).await;
-    let page = developer.get(&record).await.text;
-    assert!(page.contains("There is one, made") && !page.contains(&first), "{page}");
-    assert!(!server.signed_in(Role::Viewer).await.get(&record).await.text.contains("Make a new link"));
+    assert!(developer.get(&record).await.text.contains(&first), "people send it again");
+    let viewer = server.signed_in(Role::Viewer).await.get(&record).await.text;
+    assert!(viewer.contains("There is one, made") && !viewer.contains(&first), "{viewer}");
+    assert!(!viewer.contains("Make a new link"), "{viewer}");
     let second = share(&developer, &record).await;
     let unknown = format!("/share/{}", "A".repeat(43));
     let nothing = get(&server, &unknown).await;

@@ -564,6 +564,8 @@ CREATE TABLE shared_links (
     purpose     text COLLATE "C" NOT NULL CHECK (purpose IN ('invoice', 'quote', 'calendar')),
     -- The invoice or the quote.
     record_id   uuid,
+    -- Encrypted.
+    secret      bytea            NOT NULL,
     created_at  timestamptz      NOT NULL
 );
 CREATE INDEX shared_links_of_tenant ON shared_links (tenant_id, purpose, record_id);

@@ -545,6 +545,8 @@ CREATE TABLE shared_links (
     purpose     TEXT    NOT NULL CHECK (purpose = 'invoice' OR purpose = 'quote' OR purpose = 'calendar'),
     -- The invoice or the quote.
     record_id   BLOB    CHECK (length(record_id) = 16),
+    -- Encrypted.
+    secret      BLOB    NOT NULL,
     created_at  INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX shared_links_of_tenant ON shared_links (tenant_id, purpose, record_id);

@@ -14,7 +14,7 @@ use crate::table::{TableRow as _, record, select};
 
 record!(SharedLink, "shared_links", key: [id], {
     extra: [secret_hash: [u8; 32]],
-    inserted: [id, tenant_id, purpose, record_id, created_at],
+    inserted: [id, tenant_id, purpose, record_id, secret, created_at],
     updated: [],
 });
 

@@ -33,7 +33,8 @@ fn scopes() -> BTreeMap<&'static str, &'static str> {
             "records:write",
             "createContact updateContact deleteContact createInvoice updateInvoice sendInvoice viewInvoice resendInvoice \
              payInvoice refundInvoice voidInvoice markOverdueInvoices createBooking updateBooking createQuote updateQuote \
-             acceptQuote declineQuote convertQuote invoiceJob createJob updateJob eraseContact",
+             acceptQuote declineQuote convertQuote invoiceJob createJob updateJob eraseContact shareInvoice unshareInvoice \
+             shareQuote unshareQuote shareCalendar unshareCalendar",
         ),
         ("events:read", "listEvents getEvent"),
         ("events:write", "emitEvent emitSampleEvent"),

@@ -7,10 +7,8 @@ use svc_core::values::{RecordKind, TenantId};
 use uuid::Uuid;
 
 use super::kinds::{Kind, of_path};
-use super::new_secrets::{NewSecrets, SecretsPage};
 use crate::dashboard::paper;
 use crate::dashboard::prelude::*;
-use crate::dashboard::share;
 
 /// Returns the purpose of the links of a kind of record, if it is one that customers see.
 fn purpose_of(kind: &Kind) -> Option<SharedLinkPurpose> {
@@ -91,19 +89,24 @@ fn about(cx: &Context<'_>, tenant: &Tenant, kind: &Kind, id: Uuid, link: Option<
                     p { "There is none." }
                 }
             }
-            Some(link) => {
-                p { "There is one, made " (time(cx.now, &tenant.time_zone, link.created_at)) ". Its address was shown then, and is not stored." }
-                @if cx.may(Role::Developer) {
-                    div.actions {
-                        (confirmed(cx, "New link", "The address that the customer has ends. The new one is shown once.",
-                            &path("share"), version_of(Some(link)), "Make a new link"))
-                        (confirmed(cx, "End the link", "The address that the customer has ends at once.", &path("unshare"),
-                            version_of(Some(link)), "End the link"))
-                    }
+            Some(link) if cx.may(Role::Developer) => {
+                (copyable("link", "Link", &address(cx, link)))
+                p.hint { "Made " (time(cx.now, &tenant.time_zone, link.created_at)) "." }
+                div.actions {
+                    (confirmed(cx, "New link", "The address that the customer has ends.", &path("share"), version_of(Some(link)),
+                        "Make a new link"))
+                    (confirmed(cx, "End the link", "The address that the customer has ends at once.", &path("unshare"),
+                        version_of(Some(link)), "End the link"))
                 }
             }
+            Some(link) => { p { "There is one, made " (time(cx.now, &tenant.time_zone, link.created_at)) "." } }
         }
     }
+}
+
+/// Returns the address of a link, as people outside of the network open it.
+pub(super) fn address(cx: &Context<'_>, link: &SharedLink) -> String {
+    format!("{}{}", cx.public_address(), link.path())
 }
 
 /// Returns the field with the version of the link that a form makes, renews or ends.
@@ -116,26 +119,17 @@ pub(super) fn link_version(link: Option<&SharedLink>) -> String {
     link.map_or_else(|| "none".to_owned(), |link| link.created_at.to_string())
 }
 
-/// Makes or renews the link of the record in the path, and shows its address.
+/// Makes or renews the link of the record in the path.
 pub(crate) async fn share(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let (kind, purpose, id) = record(cx)?;
-    let new = submit(cx, tenant.id, "dashboard.share", (purpose, id), async |tx, form| {
+    let share = submit(cx, tenant.id, "dashboard.share", (purpose, id), async |tx, form| {
         let (purpose, id) = form.input;
         let before = shared_links::get(tx, form.tenant, purpose, Some(id)).await?;
         form.check_version(&link_version(before.as_ref()))?;
-        let new = shared_documents::share(tx, form.tenant, purpose, id).await?;
-        Ok(NewSecrets { id: new.link.id.uuid(), secret: Some(new.secret.reveal().to_owned()), ..NewSecrets::default() })
+        shared_documents::share(tx, form.tenant, purpose, id, before.is_some()).await.map(drop)
     });
-    let new = new.await.map_err(refusal)?;
-    let address = new.secret.map(|secret| share::url(&cx.public_address(), &secret));
-    let page = SecretsPage {
-        title: "Link for the customer",
-        about: "Copy it now and send it to the customer. It will not be shown again.",
-        texts: &[("link", "Link", address.as_deref())],
-        example: None,
-        next: &kind.path(id),
-    };
-    Ok(page.respond(cx, tenant, "I have copied it"))
+    share.await.map_err(refusal)?;
+    Ok(cx.see_other(&format!("{}?notice=link-made", kind.path(id))))
 }
 
 /// Ends the link of the record in the path.
@@ -143,10 +137,9 @@ pub(crate) async fn unshare(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRes
     let (kind, purpose, id) = record(cx)?;
     let ended = submit(cx, tenant.id, "dashboard.unshare", (purpose, id), async |tx, form| {
         let (purpose, id) = form.input;
-        shared_documents::read(tx, form.tenant, purpose, id).await?;
         let before = shared_links::get(tx, form.tenant, purpose, Some(id)).await?;
         form.check_version(&link_version(before.as_ref()))?;
-        shared_links::revoke(tx, form.tenant, purpose, Some(id)).await.map(drop)
+        shared_documents::unshare(tx, form.tenant, purpose, id).await
     });
     ended.await.map_err(refusal)?;
     Ok(cx.see_other(&format!("{}?notice=link-ended", kind.path(id))))

@@ -7,15 +7,12 @@ use svc_core::calendar::{FEED_DAYS_AFTER, FEED_DAYS_BEFORE, MAX_ENTRIES, ical};
 use svc_core::crypto::sha256;
 use svc_core::prelude::*;
 
-use crate::dashboard::pages::customer_links::{link_version, version_of};
-use crate::dashboard::pages::new_secrets::{NewSecrets, SecretsPage, text_of};
+use crate::dashboard::pages::customer_links::{address, link_version, version_of};
 use crate::dashboard::prelude::*;
 use crate::dashboard::site::Site;
 
 /// The memory in which the file is made, in records: with 10,000 bookings and as many jobs before the latest are left out.
 pub(crate) const MEMORY: u32 = 256;
-/// The path of the file, whose query has the secret.
-const FILE: &str = "/calendar.ics";
 
 /// Returns the calendar of the account whose address has the secret in the query.
 pub(crate) async fn file(site: &Site, parts: &Parts) -> Result<PageResponse, PageError> {
@@ -47,7 +44,8 @@ pub(super) async fn card(cx: &Context<'_>, tenant: &Tenant) -> Result<Markup, Pa
             @match &link {
                 None => { div.actions { (post_button(cx, "/calendar/address", "primary", version_of(None), "Create address")) } }
                 Some(link) => {
-                    p.soft { "There is an address, made " (time(cx.now, &tenant.time_zone, link.created_at)) ". It was shown then." }
+                    (copyable("calendar-address", "Address", &address(cx, link)))
+                    p.hint { "Made " (time(cx.now, &tenant.time_zone, link.created_at)) "." }
                     div.actions {
                         (confirmed(cx, "Renew address", "The address that programs have now shows nothing any more. The new one \
                             has to be entered in each of them.", "/calendar/address", version_of(Some(link)), "Renew address"))
@@ -60,26 +58,15 @@ pub(super) async fn card(cx: &Context<'_>, tenant: &Tenant) -> Result<Markup, Pa
     ))
 }
 
-/// Makes the address, or another one in its place, and shows it.
+/// Makes the address, or another one in its place.
 pub(crate) async fn create(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    let new = submit(cx, tenant.id, "dashboard.create_calendar_address", (), async |tx, form| {
+    let create = submit(cx, tenant.id, "dashboard.create_calendar_address", (), async |tx, form| {
         let before = shared_links::get(tx, form.tenant, SharedLinkPurpose::Calendar, None).await?;
         form.check_version(&link_version(before.as_ref()))?;
-        let new = shared_links::create(tx, form.tenant, SharedLinkPurpose::Calendar, None).await?;
-        let secret = text_of(Some(&new.secret));
-        Ok(NewSecrets { id: new.link.id.uuid(), secret, ..NewSecrets::default() })
+        shared_links::renew(tx, form.tenant, SharedLinkPurpose::Calendar, None).await.map(drop)
     });
-    let new = new.await.map_err(refusal)?;
-    let address = new.secret.map(|secret| format!("{}/dashboard{FILE}?secret={secret}", cx.public_address()));
-    let page = SecretsPage {
-        title: "Address of the calendar",
-        about: "Enter it in your calendar program now, where it subscribes to a calendar by its address (URL). It will not be \
-                shown again.",
-        texts: &[("address", "Address", address.as_deref())],
-        example: None,
-        next: "/calendar",
-    };
-    Ok(page.respond(cx, tenant, "I have entered it"))
+    create.await.map_err(refusal)?;
+    Ok(cx.see_other("/calendar?notice=calendar-address"))
 }
 
 /// Ends the address.
