@@ -8,7 +8,7 @@ use crate::exit::Failure;
 use crate::output::Outcome;
 use crate::public_url::PublicUrl;
 
-/// What to do with an address.
+/// The change of an address, and the URL before it.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct AddressArgs {
     /// End the address that there is, and print another one.
