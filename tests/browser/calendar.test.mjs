@@ -75,7 +75,7 @@ test("a calendar program reads the address that an owner creates, until it is re
   await signIn(page, demo.linkFor(demo.variables.SVC_TENANT, "owner"));
   await page.goto(`${demo.url}/dashboard/calendar`);
   await page.getByRole("button", { name: "Create address" }).click();
-  const address = await page.getByLabel("Address").inputValue();
+  const address = await page.getByLabel("Address", { exact: true }).inputValue();
   assert.ok(address.startsWith(`${demo.url}/dashboard/calendar.ics?secret=`), address);
   await assertAccessible(page, "the address of the calendar");
   const file = await fetch(address);
