@@ -12,7 +12,7 @@ fn url(session: &Session, command: &[&str]) -> String {
 
 #[test]
 fn an_address_stays_until_it_is_renewed_or_revoked() {
-    let mut session = Session::new();
+    let session = Session::new();
     let account = session.account();
     let contact = session.contact(&account);
     session.quote(&account, &contact, QuoteStatus::Sent);
