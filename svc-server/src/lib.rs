@@ -60,7 +60,6 @@ pub use self::compose::{Api, Surfaces};
 #[cfg(feature = "dashboard")]
 pub use self::dashboard::DashboardSettings;
 pub use self::jobs::Jobs;
-#[cfg(feature = "dashboard")]
 pub use self::kernel::apps::{OauthClients, OauthSettings};
 pub use self::kernel::body::{Incoming, MAX_BODY};
 pub use self::kernel::cors::Cors;
