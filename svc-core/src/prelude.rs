@@ -10,6 +10,7 @@ pub use crate::accounts::sessions::Role;
 pub use crate::accounts::tenants::{Tenant, TenantCreate};
 pub use crate::error::Error;
 pub use crate::pages::{ListParams, Page};
+pub use crate::platform::{SharedAddress, SharedAddressCreate};
 pub use crate::resources::NoFilter;
 pub use crate::resources::bookings::{Booking, BookingCreate, BookingFilter, BookingId, BookingStatus, BookingUpdate};
 pub use crate::resources::contacts::{Contact, ContactCreate, ContactDetails, ContactFilter, ContactId, ContactUpdate};
