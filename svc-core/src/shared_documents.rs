@@ -148,10 +148,7 @@ pub async fn share(
         let reason = "Its contact is deleted, so there is nobody to give a link to.";
         return Err(Error::NotAllowed(reason.to_owned()));
     }
-    match renews {
-        true => shared_links::renew(tx, tenant, purpose, Some(id)).await,
-        false => shared_links::share(tx, tenant, purpose, Some(id)).await,
-    }
+    shared_links::share(tx, tenant, purpose, Some(id), renews).await
 }
 
 /// Ends the link of a document, if there is one.

@@ -80,8 +80,8 @@ async fn fill(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
         text: "ada nguyen".to_owned(),
     };
     tx.store_texts(tenant, &[text], Timestamp::from_micros(1)).await?;
-    shared_links::share(tx, tenant, SharedLinkPurpose::Invoice, Some(invoice.id.uuid())).await?;
-    shared_links::share(tx, tenant, SharedLinkPurpose::Calendar, None).await.map(drop)
+    shared_links::share(tx, tenant, SharedLinkPurpose::Invoice, Some(invoice.id.uuid()), false).await?;
+    shared_links::share(tx, tenant, SharedLinkPurpose::Calendar, None, false).await.map(drop)
 }
 
 impl Harness {

@@ -15,17 +15,25 @@ const OTHER: Option<Uuid> = Some(Uuid::from_u128(8));
 
 impl Harness {
     pub(super) async fn share(&self, tenant: TenantId, purpose: SharedLinkPurpose, record: Option<Uuid>) -> SharedLink {
-        let share = self.write((tenant, purpose, record), async |tx, &(tenant, purpose, record)| {
-            shared_links::share(tx, tenant, purpose, record).await
-        });
-        share.await.unwrap()
+        self.share_or_renew(tenant, purpose, record, false).await
     }
 
     async fn renew(&self, tenant: TenantId, purpose: SharedLinkPurpose, record: Option<Uuid>) -> SharedLink {
-        let renew = self.write((tenant, purpose, record), async |tx, &(tenant, purpose, record)| {
-            shared_links::renew(tx, tenant, purpose, record).await
+        self.share_or_renew(tenant, purpose, record, true).await
+    }
+
+    async fn share_or_renew(
+        &self,
+        tenant: TenantId,
+        purpose: SharedLinkPurpose,
+        record: Option<Uuid>,
+        renews: bool,
+    ) -> SharedLink {
+        let input = (tenant, purpose, record, renews);
+        let share = self.write(input, async |tx, &(tenant, purpose, record, renews)| {
+            shared_links::share(tx, tenant, purpose, record, renews).await
         });
-        renew.await.unwrap()
+        share.await.unwrap()
     }
 
     async fn find_shared(&self, new: &SharedLink) -> Result<SharedLink, Error> {

@@ -1,14 +1,13 @@
 //! Shared links: secret addresses at which people see one thing of an account without signing in.
 //!
 //! A link has a [purpose](SharedLinkPurpose), and a record where the purpose is about one. There is at most one for each purpose and
-//! record of an account: [`share`] returns it, and makes it if there is none. [`renew`] gives it another secret, which ends the address
-//! that it had; [`revoke`] ends it. A secret has 256 random bits. It is found by its SHA-256, and stored encrypted besides, since people
-//! send the same address again.
+//! record of an account: [`share`] makes, returns or renews it, and [`revoke`] ends it. A secret has 256 random bits. It is found by its
+//! SHA-256, and stored encrypted besides, since people send the same address again.
 //!
 //! [`find`] is the only way from a secret to an account. The caller reads the record next, which may be gone: that is not found
 //! either. A change by somebody who has the address is made by [`Actor::SharedLink`], so the audit log says so.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use uuid::Uuid;
 
 use crate::accounts::actor::Actor;
@@ -40,7 +39,7 @@ pub enum SharedLinkPurpose {
 pub type SharedLinkId = Id<SharedLink>;
 
 /// A shared link.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SharedLink {
     /// The id of the link, for the audit log. It stays the same at a renewal.
     pub id: SharedLinkId,
@@ -73,7 +72,8 @@ impl SharedLink {
     }
 }
 
-/// Returns the link for a purpose and record, which the caller has found. It is made if there is none.
+/// Returns the link for a purpose and record, which the caller has found. It is made if there is none. With `renews`, one that there is
+/// gets another secret, so that its address ends.
 ///
 /// # Errors
 ///
@@ -83,48 +83,24 @@ pub async fn share(
     tenant: TenantId,
     purpose: SharedLinkPurpose,
     record_id: Option<Uuid>,
+    renews: bool,
 ) -> Result<SharedLink, Error> {
     tx.lock_tenant(tenant).await?;
-    match get(tx, tenant, purpose, record_id).await? {
-        Some(link) => Ok(link),
-        None => replace(tx, tenant, purpose, record_id, None).await,
-    }
-}
-
-/// Gives the link for a purpose and record another secret, so that its address ends. It is made if there is none.
-///
-/// # Errors
-///
-/// Returns [`Error::NotFound`] when the tenant does not exist.
-pub async fn renew(
-    tx: &mut dyn Tx,
-    tenant: TenantId,
-    purpose: SharedLinkPurpose,
-    record_id: Option<Uuid>,
-) -> Result<SharedLink, Error> {
-    tx.lock_tenant(tenant).await?;
-    let before = get(tx, tenant, purpose, record_id).await?;
-    replace(tx, tenant, purpose, record_id, before.as_ref()).await
-}
-
-async fn replace(
-    tx: &mut dyn Tx,
-    tenant: TenantId,
-    purpose: SharedLinkPurpose,
-    record_id: Option<Uuid>,
-    before: Option<&SharedLink>,
-) -> Result<SharedLink, Error> {
     tenants::get(tx, tenant).await?;
-    if let Some(before) = before {
+    let before = match get(tx, tenant, purpose, record_id).await? {
+        Some(link) if !renews => return Ok(link),
+        before => before,
+    };
+    if let Some(before) = &before {
         tx.delete_shared_link(tenant, before.id).await?;
     }
     let created_at = tx.env().now();
-    let id = before.map_or_else(|| tx.env().id(created_at), |before| before.id);
+    let id = before.as_ref().map_or_else(|| tx.env().id(created_at), |before| before.id);
     let secret = new_token(tx.env());
     let link = SharedLink { id, tenant_id: tenant, purpose, record_id, secret, created_at };
     tx.insert_shared_link(&link, &sha256(link.secret.reveal().as_bytes())).await?;
     let action = if before.is_some() { AuditAction::Rotate } else { AuditAction::Create };
-    audit_change(tx, action, before, Some(&link)).await?;
+    audit_change(tx, action, before.as_ref(), Some(&link)).await?;
     Ok(link)
 }
 

@@ -1,10 +1,8 @@
 //! Accounts, with their API keys, members, dashboard links and audit log.
 
-use std::time::Duration;
-
 use super::logs::{self, LogQuery};
 use super::memory::{EVENTS, WHOLE_LIST};
-use crate::accounts::dashboard_links::{self, INVITATION_LIFETIME, LINK_LIFETIME};
+use crate::accounts::dashboard_links::{self, INVITATION_LIFETIME};
 use crate::accounts::keys::{self, KeyCreate, KeyId};
 use crate::accounts::members::{self, Member, MemberId};
 use crate::accounts::platform_keys::Area;
@@ -322,11 +320,15 @@ pub const CREATE_DASHBOARD_LINK: Operation<TenantId, DashboardLinkCreate, Dashbo
                 dashboard_links::DashboardLinkCreate::to(account, role).identity(identity.as_str())
             }
         };
-        let lifetime = input.lifetime.map_or(LINK_LIFETIME, Seconds::duration);
-        if !(Duration::from_secs(1)..=INVITATION_LIFETIME).contains(&lifetime) {
-            return Err(Issue::new(FieldCode::OutOfRange, "must be from 1 to 604800").on("lifetime"));
-        }
-        Ok(DashboardLink::new(account, dashboard_links::create(tx, link.valid_for(lifetime)).await?))
+        let link = match input.lifetime.map(Seconds::duration) {
+            None => link,
+            Some(lifetime) if !lifetime.is_zero() && lifetime <= INVITATION_LIFETIME => link.valid_for(lifetime),
+            Some(_) => {
+                let reason = format!("must be from 1 to {}", INVITATION_LIFETIME.as_secs());
+                return Err(Issue::new(FieldCode::OutOfRange, reason).on("lifetime"));
+            }
+        };
+        Ok(DashboardLink::new(account, dashboard_links::create(tx, link).await?))
     },
 )
 .in_area(Area::Members)
@@ -334,8 +336,9 @@ pub const CREATE_DASHBOARD_LINK: Operation<TenantId, DashboardLinkCreate, Dashbo
 .described(
     "Create a dashboard link",
     "Creates a link that signs a person in to the dashboard of the account, with any role, or as the member with \
-     `email`. It works once, within `lifetime`. An address that is not a member's is refused with 409 `not_allowed`; add the member first. A key with the scope `members:write` can make a link for an owner, who manages API keys, settings and \
-     members there: the session that the link begins goes on when the key is revoked.",
+     `email`. It works once, within `lifetime`. An address that is not a member's is refused with 409 `not_allowed`; \
+     add the member first. A key with the scope `members:write` can make a link for an owner, who manages API keys, \
+     settings and members there: the session that the link begins goes on when the key is revoked.",
     "The created link.",
 );
 

@@ -73,11 +73,8 @@ async fn share(
 /// Returns the address of the calendar of an account.
 pub const SHARE_CALENDAR: Operation<TenantId, SharedAddressCreate, SharedAddress> =
     Operation::new("shareCalendar", Method::Post, "calendar", "", &async |tx, account, input: &SharedAddressCreate| {
-        let link = match input.renew {
-            Some(true) => shared_links::renew(tx, account, SharedLinkPurpose::Calendar, None).await?,
-            Some(false) | None => shared_links::share(tx, account, SharedLinkPurpose::Calendar, None).await?,
-        };
-        Ok(link.into())
+        let renews = input.renew.unwrap_or_default();
+        Ok(shared_links::share(tx, account, SharedLinkPurpose::Calendar, None, renews).await?.into())
     })
     .tagged("accounts")
     .described(

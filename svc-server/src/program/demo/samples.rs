@@ -223,8 +223,10 @@ impl Samples {
         self.add_contacts(&mut timeline);
         let (now, calendar) = (self.calendar.now, &self.calendar);
         if with_routine {
-            for day in -29..=0 {
-                timeline.add(calendar.at(day, 1), Action::CheckOverdue);
+            // Records older than the account are entered in its first hours, and an invoice that is overdue cannot be viewed.
+            let entered = plus(timeline.begin, DAY);
+            for at in (-29..=0).map(|day| calendar.at(day, 1)).filter(|at| *at > entered) {
+                timeline.add(at, Action::CheckOverdue);
             }
             self.add_routine(&mut timeline);
         }
@@ -509,6 +511,37 @@ impl Routine {
             7 => Action::Read("/api/v1/contacts/0195a3c8-1d2e-7f40-8a6b-2c3d4e5f6071", 404, Some("not_found")),
             16 => Action::Read("/api/v1/invoices", 400, Some("validation_failed")),
             n => Action::Read(READS[n % READS.len()], 200, None),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    /// The demo starts at any time of the day: no check finds an invoice overdue between its steps, since an overdue invoice cannot be
+    /// viewed.
+    #[test]
+    fn no_invoice_is_viewed_after_it_is_overdue() {
+        let midnight = Timestamp::parse("2026-11-30T00:00:00Z").unwrap();
+        for minute in (0..DAY).step_by(3) {
+            let samples = Samples::read(plus(midnight, minute)).unwrap();
+            let (today, zone) = (samples.calendar.today, &samples.tenant.time_zone);
+            let (mut unpaid, mut overdue) = (HashSet::new(), HashSet::new());
+            for Step { at, action } in samples.timeline(true) {
+                match action {
+                    Action::Invoice(n, "send") => drop(unpaid.insert(n)),
+                    Action::Invoice(n, "view") => assert!(!overdue.contains(&n), "invoice {n} at {minute} minutes"),
+                    Action::Invoice(n, "pay" | "void") => drop(unpaid.remove(&n)),
+                    Action::CheckOverdue => {
+                        let due = |n: &usize| today.plus_days(samples.invoices[*n].due_in_days);
+                        overdue.extend(unpaid.iter().copied().filter(|n| due(n) < zone.date_at(at)));
+                    }
+                    _ => {}
+                }
+            }
         }
     }
 }

@@ -83,7 +83,7 @@ async fn fill_keys(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
     for (purpose, record) in
         [(SharedLinkPurpose::Invoice, Some(uuid::Uuid::max())), (SharedLinkPurpose::Calendar, None)]
     {
-        shared_links::share(tx, tenant, purpose, record).await?;
+        shared_links::share(tx, tenant, purpose, record, false).await?;
     }
     tx.record_key_uses(&[KeyUse { key_id: key, used_at: now }]).await?;
     tx.claim_signature(key, &[255; 32], now).await?;

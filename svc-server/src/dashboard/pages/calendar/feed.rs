@@ -63,7 +63,7 @@ pub(crate) async fn create(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResp
     let create = submit(cx, tenant.id, "dashboard.create_calendar_address", (), async |tx, form| {
         let before = shared_links::get(tx, form.tenant, SharedLinkPurpose::Calendar, None).await?;
         form.check_version(&link_version(before.as_ref()))?;
-        shared_links::renew(tx, form.tenant, SharedLinkPurpose::Calendar, None).await.map(drop)
+        shared_links::share(tx, form.tenant, SharedLinkPurpose::Calendar, None, true).await.map(drop)
     });
     create.await.map_err(refusal)?;
     Ok(cx.see_other("/calendar?notice=calendar-address"))
