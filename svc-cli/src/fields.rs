@@ -146,11 +146,15 @@ pub(crate) fn by_options<I: Input>(failure: &Failure) -> Failure {
     Failure::new(failure.exit(), with_options(failure.message(), &names))
 }
 
-/// Returns the help of the options of a webhook, which a command takes in other forms than the API.
+/// Returns the help of a search and of the options of a webhook, which a command takes in other forms than the API.
 fn help_of_option(field: &str) -> Option<&'static str> {
     Some(match field {
         "url" => "URL of the endpoint: https, on a public host.",
-        "to" => "Engine that events go to, in place of an endpoint, such as nats://HOST/svc.",
+        "search" => {
+            "Only records that have this text, such as a name, email address, phone number or record number, or the beginning \
+             of one. Exact matches come first. It excludes --updated-since."
+        }
+        "to" => "Broker that events go to, in place of an endpoint, such as nats://HOST/svc.",
         "events" => "Kinds of events to deliver, or '*' for all.",
         "description" => "A line for your own use.",
         "enabled" => "Send deliveries, or hold them.",

@@ -18,6 +18,10 @@ const GLOBAL_OPTIONS: &str = "Global options: svc help options";
 /// The line that leads from the help of `svc import`, which has too much to say for a screen, to its topic.
 const IMPORTS: &str = "How files are read: svc help imports";
 
+/// How the help of `--account <ID>` and of the `<ID>` of a record begins in most commands.
+const COMMON_HELP: [&str; 2] =
+    ["Account, by its id or its name. The default is the only one", "Record, by its id, a part of it that no other one has"];
+
 /// Returns the topic that the arguments ask for, which is not a command: that of `svc help options` or `svc help imports`.
 pub(crate) fn topic(args: &[OsString]) -> Option<StyledStr> {
     match args.get(1..)? {
@@ -54,6 +58,21 @@ pub fn long(command: &Command) -> StyledStr {
 pub fn imports(mut root: Command) -> StyledStr {
     root.build();
     root.find_subcommand("import").map(whole).unwrap_or_default()
+}
+
+/// Renders the help of a command, whose root has been built, without what REFERENCE.md says once for all commands.
+pub fn in_reference(command: &Command) -> StyledStr {
+    let is_common = |arg: &Arg| {
+        let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+        arg.is_global_set() || arg.get_id() == "help" || COMMON_HELP.iter().any(|common| help.starts_with(common))
+    };
+    let about = command.get_long_about().or_else(|| command.get_about()).cloned().unwrap_or_default();
+    let shown = with_marks(command.clone()).about(about).disable_help_flag(true).disable_help_subcommand(true);
+    let shown = shown.mut_args(|arg| if is_common(&arg) { arg.hide(true) } else { with_whole_help(arg) });
+    if command.get_name() == "svc" {
+        return shown.disable_version_flag(true).render_help();
+    }
+    shown.mut_subcommands(|inner| inner.hide(true)).render_help()
 }
 
 fn whole(command: &Command) -> StyledStr {

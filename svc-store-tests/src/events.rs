@@ -12,7 +12,7 @@ use svc_core::resources::jobs::Job;
 use svc_core::resources::quotes::Quote;
 use svc_core::store::{DeliveryFilter, EventFilter, MAX_EVENT_BYTES, is_cut};
 use svc_core::values::EventKind;
-use svc_core::values::{Decimal, EventSet, TenantId, Timestamp};
+use svc_core::values::{Decimal, EventSet, Id, TenantId, Timestamp};
 use svc_core::webhooks::deliveries::{Delivery, DeliveryStatus, MatchedSubscription};
 use svc_core::webhooks::events::{self, Event, EventId};
 use svc_core::webhooks::replays::{self, ReplayCreate};
@@ -144,6 +144,25 @@ pub(super) async fn events_of_another_tenant_are_not_returned(h: Harness) {
     assert_eq!(h.deliveries(tenant, mine[0].id).await.len(), 1);
     assert_eq!(h.deliveries(other, theirs[0].id).await, [], "another tenant's subscription");
     assert_eq!(h.deliveries(other, mine[0].id).await, [], "another tenant's event");
+}
+
+/// More than one statement asks for.
+pub(super) async fn events_are_returned_by_their_ids(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    for at in 0..60 {
+        h.contact(tenant, &format!("c{at}@example.com")).await;
+    }
+    let ids: Vec<EventId> = h.events(tenant).await.iter().map(|event| event.id).collect();
+    let find = async |tenant, ids: Vec<EventId>| {
+        let found = h.read((tenant, ids), async |tx, (tenant, ids)| Ok(tx.events(*tenant, ids).await?)).await.unwrap();
+        let mut found: Vec<EventId> = found.iter().map(|event| event.id).collect();
+        found.sort_unstable();
+        found
+    };
+    assert_eq!(find(tenant, ids.clone()).await, ids);
+    assert_eq!(find(tenant, vec![Id::nil(), ids[3]]).await, [ids[3]]);
+    assert_eq!(find(tenant, Vec::new()).await, []);
+    assert_eq!(find(other, ids).await, [], "of another tenant");
 }
 
 fn pause(row: &mut WebhookSubscription) {

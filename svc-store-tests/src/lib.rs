@@ -226,6 +226,7 @@ cases! {
         a_read_of_events_ends_with_the_size_of_their_data,
         events_are_returned_in_order_and_in_pages,
         events_of_another_tenant_are_not_returned,
+        events_are_returned_by_their_ids,
         live_subscriptions_are_counted,
         a_subscription_that_is_not_kept_is_deleted,
         each_matching_subscription_gets_one_delivery,

@@ -9,6 +9,7 @@ use svc_core::resources::quotes::{Quote, QuoteFilter, QuoteStatus};
 use svc_core::resources::starts::StartPlace;
 use svc_core::resources::{Filter, NoFilter};
 use svc_core::values::{Email, Id, TenantId, Text, Timestamp};
+use svc_core::webhooks::events::Event;
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 use uuid::Uuid;
 
@@ -70,7 +71,7 @@ pub(crate) fn every_statement(dialect: Dialect) -> Vec<String> {
     }
     all.extend(TABLES.iter().flat_map(|table| (table.statements)().all()).map(str::to_owned));
     all.extend([get_many_statement::<Contact>(), get_many_statement::<Invoice>(), get_many_statement::<Quote>()]);
-    all.extend([get_many_statement::<Booking>(), get_many_statement::<Job>()]);
+    all.extend([get_many_statement::<Booking>(), get_many_statement::<Job>(), get_many_statement::<Event>()]);
     all.extend(every_list(dialect).into_iter().map(|(_, sql, _)| sql));
     all
 }

@@ -169,6 +169,22 @@ impl SqlTx<'_> {
         self.fetch_one(&R::statements().get, key, R::read).await
     }
 
+    /// Returns the records of a tenant that have these ids.
+    pub(crate) async fn get_records<R: TableRow + Send>(
+        &mut self,
+        tenant: TenantId,
+        ids: &[Uuid],
+    ) -> StoreResult<Vec<R>> {
+        let mut found = Vec::with_capacity(ids.len());
+        for ids in ids.chunks(MANY) {
+            // The last id fills the places that are left, so that there is one statement for any number of ids.
+            let padded = ids.iter().chain(std::iter::repeat(&ids[ids.len() - 1])).take(MANY);
+            let params: Vec<Param<'_>> = std::iter::once(tenant.param()).chain(padded.map(|id| id.param())).collect();
+            found.extend(self.fetch(&get_many_statement::<R>(), &params, R::read).await?);
+        }
+        Ok(found)
+    }
+
     /// Returns the record with an id, which is the whole key of its table, and keeps its row locked until the transaction ends.
     pub(crate) async fn lock_record<R: TableRow + Send>(&mut self, id: Uuid) -> StoreResult<Option<R>> {
         let mut record = None;
@@ -437,14 +453,8 @@ impl<R: ResourceTable> Repository<R> for SqlTx<'_> {
     }
 
     async fn get_many(&mut self, tenant: TenantId, ids: &[Id<R>]) -> StoreResult<Vec<R>> {
-        let mut found = Vec::with_capacity(ids.len());
-        for ids in ids.chunks(MANY) {
-            // The last id fills the places that are left, so that there is one statement for any number of ids.
-            let padded = ids.iter().chain(std::iter::repeat(&ids[ids.len() - 1])).take(MANY);
-            let params: Vec<Param<'_>> = std::iter::once(tenant.param()).chain(padded.map(|id| id.param())).collect();
-            found.extend(self.fetch(&get_many_statement::<R>(), &params, R::read).await?);
-        }
-        Ok(found)
+        let ids: Vec<Uuid> = ids.iter().map(|id| id.uuid()).collect();
+        self.get_records(tenant, &ids).await
     }
 
     async fn list(&mut self, tenant: TenantId, listing: &ListQuery<R::Filter>) -> StoreResult<Vec<R>> {

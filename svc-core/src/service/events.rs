@@ -82,6 +82,38 @@ impl<'e> Events<'e> {
             .await
     }
 
+    /// Returns the events of a list of deliveries that are still there, in any order: one for each event, however many of its
+    /// deliveries are listed.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// # let account = svc.account(tenant);
+    /// let deliveries = account.deliveries().list(DeliveryFilter::default()).await?;
+    /// let events = account.events().of_deliveries(&deliveries).await?;
+    /// assert!(events.is_empty(), "nothing has happened");
+    /// # Ok(()) });
+    /// ```
+    pub async fn of_deliveries(self, deliveries: &[Delivery]) -> Result<Vec<Event>, Error> {
+        let mut ids: Vec<EventId> = deliveries.iter().map(|delivery| delivery.event_id).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let Account { runner, id: tenant } = self.account;
+        let read = runner.read("svc.events.of_deliveries", (tenant, ids), async |tx, (tenant, ids)| {
+            Ok(tx.events(*tenant, ids).await?)
+        });
+        read.await
+    }
+
     /// Returns the newest events at or after this time, the newest first and at most `limit`; fewer when these have
     /// [`MAX_EVENT_BYTES`](crate::store::MAX_EVENT_BYTES) of data.
     ///

@@ -59,6 +59,16 @@ pub trait EventRepository: Send {
     /// Returns one event.
     async fn event(&mut self, tenant: TenantId, id: EventId) -> StoreResult<Option<Event>>;
 
+    /// Returns the events of a tenant with these ids that are there, in any order. Their data is not bounded together, so ask for
+    /// as many as a page shows.
+    async fn events(&mut self, tenant: TenantId, ids: &[EventId]) -> StoreResult<Vec<Event>> {
+        let mut found = Vec::with_capacity(ids.len());
+        for id in ids {
+            found.extend(self.event(tenant, *id).await?);
+        }
+        Ok(found)
+    }
+
     /// Returns the first events of a tenant that are later than `after`, oldest first: at most `limit`, and no more after those
     /// whose data has [`MAX_EVENT_BYTES`] together. [`is_cut`] tells whether there may be more.
     async fn events_after(&mut self, tenant: TenantId, after: Timestamp, limit: u32) -> StoreResult<Vec<Event>>;

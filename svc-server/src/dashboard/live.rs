@@ -75,7 +75,11 @@ pub(super) trait List: Sized + Send + Sync + 'static {
         scope: &Self::Scope,
     ) -> impl Future<Output = Result<Vec<Self::Item>, Error>> + Send;
 
-    fn names(svc: &Svc, tenant: TenantId) -> impl Future<Output = Result<Self::Names, Error>> + Send;
+    fn names(
+        svc: &Svc,
+        tenant: TenantId,
+        items: &[Self::Item],
+    ) -> impl Future<Output = Result<Self::Names, Error>> + Send;
 
     /// Returns the id of an item. Ids sort like the items.
     fn id(item: &Self::Item) -> Uuid;
@@ -333,7 +337,7 @@ impl<L: List> Feed<L> {
             return Ok(());
         }
         let tenant = self.svc.account(self.tenant).settings().await?;
-        let names = L::names(&self.svc, self.tenant).await?;
+        let names = L::names(&self.svc, self.tenant, &items).await?;
         let view = View { base: &self.base, now: self.svc.store().env().now(), zone: &tenant.time_zone };
         let render = |item: L::Item| {
             let known = known(&item);

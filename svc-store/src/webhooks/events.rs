@@ -137,6 +137,11 @@ impl EventRepository for SqlTx<'_> {
         self.get_record(&[tenant.param(), id.param()]).await
     }
 
+    async fn events(&mut self, tenant: TenantId, ids: &[EventId]) -> StoreResult<Vec<Event>> {
+        let ids: Vec<Uuid> = ids.iter().map(|id| id.uuid()).collect();
+        self.get_records(tenant, &ids).await
+    }
+
     async fn events_after(&mut self, tenant: TenantId, after: Timestamp, limit: u32) -> StoreResult<Vec<Event>> {
         let (first, end) = (env::first_id_at(after.next()), Uuid::max());
         let params = [tenant.param(), first.param(), end.param(), limit.param()];

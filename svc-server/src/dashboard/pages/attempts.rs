@@ -40,7 +40,7 @@ impl live::List for Attempts {
         Ok(entries(deliveries().get(*id).await?, &deliveries().attempts(*id).await?))
     }
 
-    async fn names(_: &Svc, _: TenantId) -> Result<(), Error> {
+    async fn names(_: &Svc, _: TenantId, _: &[Entry]) -> Result<(), Error> {
         Ok(())
     }
 

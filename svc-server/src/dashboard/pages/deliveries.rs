@@ -9,10 +9,12 @@ use svc_core::resources::NoFilter;
 use svc_core::store::DeliveryFilter;
 use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::deliveries::{Delivery, DeliveryId, DeliveryStatus};
+use svc_core::webhooks::events::EventId;
 use svc_core::webhooks::replays;
 use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookSubscription};
 use uuid::Uuid;
 
+use super::event_list::EventRecord;
 use super::{event_list, filters};
 use crate::dashboard::live::{self, List as _};
 use crate::dashboard::prelude::*;
@@ -57,6 +59,25 @@ pub(super) async fn endpoints(svc: &Svc, tenant: TenantId) -> Result<Endpoints, 
     Ok(list_endpoints(svc, tenant).await?.into_iter().map(|endpoint| (endpoint.id, endpoint)).collect())
 }
 
+/// What a list of deliveries calls their endpoints and the records of their events.
+pub(crate) struct DeliveryNames {
+    endpoints: Endpoints,
+    records: HashMap<EventId, EventRecord>,
+}
+
+impl DeliveryNames {
+    pub(super) async fn of(
+        svc: &Svc,
+        tenant: TenantId,
+        deliveries: &[Delivery],
+        endpoints: Endpoints,
+    ) -> Result<Self, Error> {
+        let events = svc.account(tenant).events().of_deliveries(deliveries).await?;
+        let records = events.iter().map(|event| (event.id, EventRecord::of(event))).collect();
+        Ok(Self { endpoints, records })
+    }
+}
+
 /// Returns the status of a delivery.
 pub(super) fn status(delivery: &Delivery) -> Markup {
     match delivery.status {
@@ -83,7 +104,7 @@ pub(crate) struct Deliveries;
 
 impl live::List for Deliveries {
     type Item = Delivery;
-    type Names = Endpoints;
+    type Names = DeliveryNames;
     type Filter = DeliveryFilter;
     type Scope = ();
 
@@ -91,8 +112,8 @@ impl live::List for Deliveries {
         svc.account(tenant).deliveries().list(DeliveryFilter { limit: PAGE, ..DeliveryFilter::default() }).await
     }
 
-    async fn names(svc: &Svc, tenant: TenantId) -> Result<Endpoints, Error> {
-        endpoints(svc, tenant).await
+    async fn names(svc: &Svc, tenant: TenantId, deliveries: &[Delivery]) -> Result<DeliveryNames, Error> {
+        DeliveryNames::of(svc, tenant, deliveries, endpoints(svc, tenant).await?).await
     }
 
     fn id(delivery: &Delivery) -> Uuid {
@@ -103,11 +124,12 @@ impl live::List for Deliveries {
         selection_cell(delivery, false)
     }
 
-    fn cells(view: &View<'_>, delivery: &Delivery, endpoints: &Endpoints) -> Markup {
+    fn cells(view: &View<'_>, delivery: &Delivery, names: &DeliveryNames) -> Markup {
         html! {
             th scope="row" { a href=(view.url(&format!("/deliveries/{}", delivery.id))) { (delivery.kind) } }
+            td { @if let Some(record) = names.records.get(&delivery.event_id) { (record.link(view)) } }
             td {
-                @match endpoints.get(&delivery.subscription_id) {
+                @match names.endpoints.get(&delivery.subscription_id) {
                     Some(endpoint) => { span.clip title=(endpoint.url) { (endpoint.url) } }
                     None => { span.soft { "deleted" } }
                 }
@@ -135,17 +157,17 @@ fn selection_cell(delivery: &Delivery, is_selected: bool) -> Markup {
 }
 
 /// Returns a table of deliveries.
-pub(super) fn rows(view: &View<'_>, deliveries: &[Delivery], endpoints: &Endpoints) -> Markup {
-    table_of(view, deliveries, endpoints, None::<fn(&Delivery) -> bool>)
+pub(super) fn rows(view: &View<'_>, deliveries: &[Delivery], names: &DeliveryNames) -> Markup {
+    table_of(view, deliveries, names, None::<fn(&Delivery) -> bool>)
 }
 
-const HEADINGS: [&str; 7] = ["Select", "Event", "Endpoint", "Status", "Attempts", "Last response", "When"];
+const HEADINGS: [&str; 8] = ["Select", "Event", "Record", "Endpoint", "Status", "Attempts", "Last response", "When"];
 
 /// Returns a table of deliveries. With `is_selected` they can be selected to be sent again.
 fn table_of(
     view: &View<'_>,
     deliveries: &[Delivery],
-    endpoints: &Endpoints,
+    names: &DeliveryNames,
     is_selected: Option<impl Fn(&Delivery) -> bool>,
 ) -> Markup {
     let headings = if is_selected.is_some() { &HEADINGS[..] } else { &HEADINGS[1..] };
@@ -156,7 +178,7 @@ fn table_of(
             @for delivery in deliveries {
                 (live::row(Deliveries::id(delivery), &html! {
                     @if let Some(is_selected) = &is_selected { (selection_cell(delivery, is_selected(delivery))) }
-                    (Deliveries::cells(view, delivery, endpoints))
+                    (Deliveries::cells(view, delivery, names))
                 }))
             }
         },
@@ -199,6 +221,7 @@ pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
             found.deliveries
         }
     };
+    let names = DeliveryNames::of(&cx.svc, tenant.id, &deliveries, endpoints).await?;
     let is_given = |name: &&str| cx.query.given(name).is_some();
     let is_newest = !["record", "before"].iter().any(is_given);
     let may_replay = cx.may(Role::Developer) && !deliveries.is_empty();
@@ -214,14 +237,14 @@ pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
         }))
         (filters::list(cx, filters::List {
             path: "/deliveries",
-            filters: filter_fields(cx, &endpoints),
+            filters: filter_fields(cx, &names.endpoints),
             is_filtered: !is_newest || FILTERS.iter().any(is_given),
             icon: "delivery",
             none: ("No deliveries yet", "Add a webhook endpoint, then change a record: its event is delivered within a second.",
                 html! { a.button.primary href=(cx.url("/webhooks")) { "Webhooks" } }),
             nothing: "No delivery of those that were searched meets all filters.",
             rows: (!deliveries.is_empty())
-                .then(|| table_of(&cx.view(tenant), &deliveries, &endpoints, may_replay.then_some(is_selected))),
+                .then(|| table_of(&cx.view(tenant), &deliveries, &names, may_replay.then_some(is_selected))),
         }))
         @if let Some(next) = next {
             (page_links("Pages of the list", None, html! { a.button rel="next" href=(next_page(cx, next)) { "Older" } }))

@@ -64,7 +64,7 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
                     None => { span.soft { "deleted" } }
                 }
             }),
-            ("Record", EventRecord::of(&event).link(cx)),
+            ("Record", EventRecord::of(&event).link(&cx.view(tenant))),
             ("Event", html! { a href=(cx.url(&format!("/events/{}", event.id))) { code { (event.id) } } }),
             ("Request", cause),
             ("Happened", exact_time(zone, delivery.created_at)),

@@ -69,10 +69,10 @@ impl EventRecord {
     }
 
     /// Returns what people call it, with a link to its page.
-    pub(super) fn link(&self, cx: &Context<'_>) -> Markup {
+    pub(super) fn link(&self, view: &View<'_>) -> Markup {
         html! {
             @match (&self.name, &self.path) {
-                (Some(name), Some(path)) => { a href=(cx.url(path)) { (name) } }
+                (Some(name), Some(path)) => { a href=(view.url(path)) { (name) } }
                 (Some(name), None) => { (name) }
                 (None, _) => { code { (short(&self.id)) } }
             }
@@ -141,14 +141,15 @@ pub(super) async fn cause(cx: &Context<'_>, tenant: &Tenant, event: EventId) -> 
 
 /// Returns the row of an event.
 pub(super) fn row(cx: &Context<'_>, tenant: &Tenant, event: &ListedEvent) -> Markup {
+    let view = cx.view(tenant);
     html! {
         tr {
             th scope="row" {
                 a href=(cx.url(&format!("/events/{}", event.id))) { (event.kind) }
                 @if event.is_test { span.soft { " (test)" } }
             }
-            td { (event.record.link(cx)) }
-            td { (time(cx.now, &tenant.time_zone, event.created_at)) }
+            td { (event.record.link(&view)) }
+            td { (view.time(event.created_at)) }
         }
     }
 }

@@ -4,6 +4,7 @@ use svc_core::store::DeliveryFilter;
 use svc_core::values::EventKind;
 use svc_core::webhooks::events::{Event, EventId};
 
+use super::deliveries::DeliveryNames;
 use super::event_list::{EventRecord, PAGE, SEARCHED, cause, newest, record_id, row};
 use super::{deliveries, filters};
 use crate::dashboard::json;
@@ -53,6 +54,7 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     let filter = DeliveryFilter { limit: MAX_DELIVERIES, ..DeliveryFilter::of_event(event.id) };
     let sent = account.deliveries().list(filter).await?;
     let endpoints = deliveries::endpoints(&cx.svc, tenant.id).await?;
+    let names = DeliveryNames::of(&cx.svc, tenant.id, &sent, endpoints).await?;
     let record = EventRecord::of(&event);
     let content = html! {
         (heading(event.kind.as_str(), "", html! {}))
@@ -60,7 +62,7 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
             ("Id", html! { code { (event.id) } }),
             ("Happened", exact_time(&tenant.time_zone, event.created_at)),
             ("Record", html! {
-                (record.link(cx))
+                (record.link(&cx.view(tenant)))
                 " · " a href=(cx.url(&format!("/events?{}", query(&[("record", &record.id)])))) { "its events" }
             }),
             ("Request", cause(cx, tenant, event.id).await?),
@@ -69,7 +71,7 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
             @if sent.is_empty() {
                 p.soft { "No endpoint wanted it." }
             } @else {
-                (deliveries::rows(&cx.view(tenant), &sent, &endpoints))
+                (deliveries::rows(&cx.view(tenant), &sent, &names))
             }
         }))
         (section("Payload", json::body("payload", event.data.get())))

@@ -106,7 +106,7 @@ impl live::List for Requests {
         svc.account(tenant).requests().newest(PAGE as u32).await
     }
 
-    async fn names(svc: &Svc, tenant: TenantId) -> Result<Callers, Error> {
+    async fn names(svc: &Svc, tenant: TenantId, _: &[ApiRequest]) -> Result<Callers, Error> {
         Callers::of(svc, tenant).await
     }
 

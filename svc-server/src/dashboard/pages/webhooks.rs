@@ -12,6 +12,7 @@ use svc_core::webhooks::statistics::{AttemptOutcome, Backlog, HourOfAttempts, Ta
 use svc_core::webhooks::subscriptions::{self, SubscriptionId, WebhookSubscription};
 
 use super::apps::ConnectedApps;
+use super::deliveries::DeliveryNames;
 use super::endpoint_forms::{kinds_of, secret, secret_of};
 use super::{deliveries, filters, replays};
 use crate::dashboard::chart::{Column, Series, Span, bars, spans};
@@ -132,6 +133,7 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     let paused = if cx.may(Role::Developer) { paused_at(account, &endpoint, &replays).await? } else { None };
     let app = ConnectedApps::of(&cx.svc, tenant.id).await?.owner_of(cx, &endpoint);
     let endpoints = deliveries::Endpoints::from([(endpoint.id, endpoint.clone())]);
+    let names = DeliveryNames::of(&cx.svc, tenant.id, &recent, endpoints).await?;
     let day = sum(&hours);
     let zone = &tenant.time_zone;
     let content = html! {
@@ -158,7 +160,7 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
             @if recent.is_empty() {
                 p.soft { "None yet. Send a test event to see one arrive." }
             } @else {
-                (deliveries::rows(&cx.view(tenant), &recent, &endpoints))
+                (deliveries::rows(&cx.view(tenant), &recent, &names))
             }
         }))
         p { a href=(cx.url(&format!("/deliveries?endpoint={}", endpoint.id))) { "All deliveries of this endpoint" } }
