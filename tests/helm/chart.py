@@ -15,10 +15,8 @@ CHART = ROOT / "ops/helm/svc"
 KUBERNETES = ["1.30", "1.37"]
 VALUES = [None, *sorted((CHART / "ci").glob("*.yaml"))]
 
-
 def helm(program, *arguments):
     return subprocess.run([program, *arguments], capture_output=True, text=True)
-
 
 def render(program, *arguments):
     """Returns the objects of a release called svc in the namespace prod."""
@@ -27,12 +25,10 @@ def render(program, *arguments):
         sys.exit(f"{arguments}: {done.stderr}")
     return [document for document in yaml.safe_load_all(done.stdout) if document]
 
-
 def find(objects, kind, name=""):
     found = [item for item in objects if item["kind"] == kind and item["metadata"]["name"].endswith(name)]
     assert found, f"no {kind} {name}"
     return found[0]
-
 
 def pod_of(item):
     """Returns the labels and the specification of the pods of an object, or None."""
@@ -40,7 +36,6 @@ def pod_of(item):
         return item["metadata"]["labels"], item["spec"]
     template = item.get("spec", {}).get("template")
     return (template["metadata"]["labels"], template["spec"]) if template else None
-
 
 def check_schemas(objects, models):
     monitoring = [item for item in objects if item["apiVersion"].startswith("monitoring.coreos.com/")]
@@ -53,7 +48,6 @@ def check_schemas(objects, models):
       for (const item of JSON.parse(process.argv[2])) new models[item.kind](item).validate();
     """
     subprocess.run(["node", "-e", script, f"{models}/monitoring.coreos.com/v1", json.dumps(monitoring)], check=True)
-
 
 def check_pods(objects):
     pods = [pod for pod in map(pod_of, objects) if pod]
@@ -71,7 +65,6 @@ def check_pods(objects):
                 secret = re.search("URL|KEY|SECRET|PASSWORD", variable["name"])
                 assert not secret or "secretKeyRef" in variable["valueFrom"], variable
     assert not [item for item in objects if item["kind"] in {"Secret", "ServiceAccount", "Role", "ClusterRole"}]
-
 
 def check_nodes(objects):
     deployment = find(objects, "Deployment")
@@ -96,7 +89,6 @@ def check_nodes(objects):
             assert {port["targetPort"] for port in service["spec"]["ports"]} <= ports, service
     assert labels["app.kubernetes.io/instance"] == "svc"
 
-
 def check_full(objects):
     """What the file with all values is to become."""
     _, spec = pod_of(find(objects, "Deployment"))
@@ -112,7 +104,6 @@ def check_full(objects):
     rule = find(objects, "PrometheusRule")["spec"]
     assert rule == yaml.safe_load((ROOT / "ops/alerts.yaml").read_text())
     assert find(objects, "Ingress")["spec"]["rules"][0]["http"]["paths"][0]["backend"]["service"]["name"] == "business-api"
-
 
 # Values that are refused, with a part of the reason.
 REFUSED = [
@@ -135,14 +126,12 @@ REFUSED = [
     ("ingress.enabled=true", "ingress.hosts is empty: name the host of the API"),
 ]
 
-
 def check_refused(program):
     for value, reason in REFUSED:
         done = helm(program, "template", "svc", str(CHART), "--set", value)
         assert done.returncode and reason in done.stderr, f"{value}: {done.stderr or 'not refused'}"
     done = helm(program, "template", "svc", str(CHART), "--kube-version", "1.29.0")
     assert "requires kubeVersion: >=1.30.0-0" in done.stderr, done.stderr
-
 
 def check_files(program):
     """The version is that of the workspace, and every value has its schema and its line in the page."""
@@ -152,15 +141,16 @@ def check_files(program):
     values = yaml.safe_load((CHART / "values.yaml").read_text())
     schema = json.loads((CHART / "values.schema.json").read_text())
     assert set(schema["properties"]) - {"global"} == set(values)
-    page = (CHART / "README.md").read_text()
     for name, value in values.items():
-        assert f"`{name}" in page, f"{name} is not in README.md"
         properties = schema["properties"][name].get("properties")
         if properties:
             assert set(properties) == set(value), name
-            for key in value:
-                assert f"`{name}.{key}`" in page or f"`.{key}`" in page, f"{name}.{key} is not in README.md"
-
+    # The first cells of the table.
+    page = (CHART / "README.md").read_text()
+    for cell in re.findall(r"^\| (`[^|]+) \|", page, re.M):
+        for path in re.findall(r"`([^`]+)`", cell):
+            name, _, key = path.partition(".")
+            assert name in values and (not key or key in values[name]), f"README.md has {path}, which is no value"
 
 def main():
     program, models = sys.argv[1:]
@@ -179,7 +169,6 @@ def main():
         print(f"{values.name if values else 'the defaults'}: {len(objects)} objects")
     check_refused(program)
     print(f"{len(REFUSED) + 1} bad values are refused")
-
 
 if __name__ == "__main__":
     main()
