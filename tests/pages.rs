@@ -15,6 +15,11 @@ pub struct StoresPage;
 #[doc = include_str!("../docs/dashboard.md")]
 pub struct DashboardPage;
 
+/// Compiles the code of `docs/platform.md`.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/platform.md")]
+pub struct PlatformPage;
+
 /// Compiles the code of `docs/webhooks.md`.
 #[cfg(doctest)]
 #[doc = include_str!("../docs/webhooks.md")]
