@@ -15,8 +15,10 @@ CHART = ROOT / "ops/helm/svc"
 KUBERNETES = ["1.30", "1.37"]
 VALUES = [None, *sorted((CHART / "ci").glob("*.yaml"))]
 
+
 def helm(program, *arguments):
     return subprocess.run([program, *arguments], capture_output=True, text=True)
+
 
 def render(program, *arguments):
     """Returns the objects of a release called svc in the namespace prod."""
@@ -25,10 +27,12 @@ def render(program, *arguments):
         sys.exit(f"{arguments}: {done.stderr}")
     return [document for document in yaml.safe_load_all(done.stdout) if document]
 
+
 def find(objects, kind, name=""):
     found = [item for item in objects if item["kind"] == kind and item["metadata"]["name"].endswith(name)]
     assert found, f"no {kind} {name}"
     return found[0]
+
 
 def pod_of(item):
     """Returns the labels and the specification of the pods of an object, or None."""
@@ -36,6 +40,7 @@ def pod_of(item):
         return item["metadata"]["labels"], item["spec"]
     template = item.get("spec", {}).get("template")
     return (template["metadata"]["labels"], template["spec"]) if template else None
+
 
 def check_schemas(objects, models):
     monitoring = [item for item in objects if item["apiVersion"].startswith("monitoring.coreos.com/")]
@@ -48,6 +53,7 @@ def check_schemas(objects, models):
       for (const item of JSON.parse(process.argv[2])) new models[item.kind](item).validate();
     """
     subprocess.run(["node", "-e", script, f"{models}/monitoring.coreos.com/v1", json.dumps(monitoring)], check=True)
+
 
 def check_pods(objects):
     pods = [pod for pod in map(pod_of, objects) if pod]
@@ -65,6 +71,7 @@ def check_pods(objects):
                 secret = re.search("URL|KEY|SECRET|PASSWORD", variable["name"])
                 assert not secret or "secretKeyRef" in variable["valueFrom"], variable
     assert not [item for item in objects if item["kind"] in {"Secret", "ServiceAccount", "Role", "ClusterRole"}]
+
 
 def check_nodes(objects):
     deployment = find(objects, "Deployment")
@@ -89,6 +96,7 @@ def check_nodes(objects):
             assert {port["targetPort"] for port in service["spec"]["ports"]} <= ports, service
     assert labels["app.kubernetes.io/instance"] == "svc"
 
+
 def check_full(objects):
     """What the file with all values is to become."""
     _, spec = pod_of(find(objects, "Deployment"))
@@ -104,6 +112,7 @@ def check_full(objects):
     rule = find(objects, "PrometheusRule")["spec"]
     assert rule == yaml.safe_load((ROOT / "ops/alerts.yaml").read_text())
     assert find(objects, "Ingress")["spec"]["rules"][0]["http"]["paths"][0]["backend"]["service"]["name"] == "business-api"
+
 
 # Values that are refused, with a part of the reason.
 REFUSED = [
@@ -126,12 +135,14 @@ REFUSED = [
     ("ingress.enabled=true", "ingress.hosts is empty: name the host of the API"),
 ]
 
+
 def check_refused(program):
     for value, reason in REFUSED:
         done = helm(program, "template", "svc", str(CHART), "--set", value)
         assert done.returncode and reason in done.stderr, f"{value}: {done.stderr or 'not refused'}"
     done = helm(program, "template", "svc", str(CHART), "--kube-version", "1.29.0")
     assert "requires kubeVersion: >=1.30.0-0" in done.stderr, done.stderr
+
 
 def check_files(program):
     """The version is that of the workspace, and every value has its schema and its line in the page."""
@@ -152,6 +163,7 @@ def check_files(program):
             name, _, key = path.partition(".")
             assert name in values and (not key or key in values[name]), f"README.md has {path}, which is no value"
 
+
 def main():
     program, models = sys.argv[1:]
     check_files(program)
@@ -169,6 +181,7 @@ def main():
         print(f"{values.name if values else 'the defaults'}: {len(objects)} objects")
     check_refused(program)
     print(f"{len(REFUSED) + 1} bad values are refused")
+
 
 if __name__ == "__main__":
     main()
