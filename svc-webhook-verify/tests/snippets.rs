@@ -1,4 +1,4 @@
-//! Runs the Python and Node snippets of the README on the vectors.
+//! Runs the Python and Node snippets of the README and of `docs/webhooks.md` on the vectors.
 //!
 //! If an interpreter is not installed, its snippet is skipped with a message on stderr. In CI, that is a failure. The
 //! snippet of Python for public keys needs the package `cryptography`: `.ci/standard-webhooks` installs it, and
@@ -13,6 +13,7 @@ use std::process::Command;
 use serde::Deserialize;
 
 const README: &str = include_str!("../README.md");
+const GUIDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/webhooks.md");
 const VECTORS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/webhooks/vectors.json");
 
 /// Prints the snippet's result for each vector that has `X-SVC-Signature`, and for an old delivery with the default
@@ -123,12 +124,13 @@ impl Header {
 }
 
 /// Returns the only code block in this language that contains `function`.
-fn snippet(language: &str, function: &str) -> &'static str {
-    let blocks = README.split("\n```").filter_map(|block| block.strip_prefix(language)?.strip_prefix('\n'));
+fn snippet(language: &str, function: &str) -> String {
+    let pages = format!("{README}\n{}", std::fs::read_to_string(GUIDE).unwrap());
+    let blocks = pages.split("\n```").filter_map(|block| block.strip_prefix(language)?.strip_prefix('\n'));
     let mut blocks = blocks.filter(|block| block.contains(function));
     let (block, more) = (blocks.next().unwrap(), blocks.next());
     assert!(more.is_none(), "{language}");
-    block
+    block.to_owned()
 }
 
 fn check(program: &str, args: &[&str], snippet: &str, driver: &str, header: Header) {
@@ -152,17 +154,17 @@ fn check(program: &str, args: &[&str], snippet: &str, driver: &str, header: Head
 /// Reports a skipped snippet directly to stderr, since the test harness captures the output of passing tests.
 fn skip(reason: &str) {
     assert!(std::env::var_os("CI").is_none(), "{reason}; CI runs every snippet");
-    let _ = writeln!(std::io::stderr(), "\nSKIPPED: a snippet of svc-webhook-verify/README.md, because {reason}");
+    let _ = writeln!(std::io::stderr(), "\nSKIPPED: a snippet in another language, because {reason}");
 }
 
 #[test]
 fn the_python_snippet_agrees_with_every_vector() {
-    check("python3", &["-c"], snippet("python", "def verify("), PYTHON, Header::Svc);
+    check("python3", &["-c"], &snippet("python", "def verify("), PYTHON, Header::Svc);
 }
 
 #[test]
 fn the_node_snippet_agrees_with_every_vector() {
-    check("node", &["--input-type=module", "-e"], snippet("js", "function verify("), NODE, Header::Svc);
+    check("node", &["--input-type=module", "-e"], &snippet("js", "function verify("), NODE, Header::Svc);
 }
 
 #[test]
@@ -173,11 +175,11 @@ fn the_python_snippet_for_public_keys_agrees_with_every_vector() {
         return skip(&format!("{python} does not have the package `cryptography`; see .ci/standard-webhooks"));
     }
     let snippet = snippet("python", "def verify_with_public_key(");
-    check(&python, &["-c"], snippet, PYTHON_PUBLIC_KEYS, Header::Standard);
+    check(&python, &["-c"], &snippet, PYTHON_PUBLIC_KEYS, Header::Standard);
 }
 
 #[test]
 fn the_node_snippet_for_public_keys_agrees_with_every_vector() {
     let snippet = snippet("js", "function verifyWithPublicKey(");
-    check("node", &["--input-type=module", "-e"], snippet, NODE_PUBLIC_KEYS, Header::Standard);
+    check("node", &["--input-type=module", "-e"], &snippet, NODE_PUBLIC_KEYS, Header::Standard);
 }

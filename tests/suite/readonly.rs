@@ -64,7 +64,7 @@ async fn fields_set_by_the_service_cannot_be_set_by_a_body() {
     assert_eq!(server.new_events().await, [""; 0]);
 }
 
-/// The writable fields according to docs/contract.md, besides the options of webhook subscriptions.
+/// The writable fields of the records, besides the options of webhook subscriptions.
 #[test]
 fn writable_fields_are_those_of_the_contract() {
     let text = "email first_name last_name phone company_name city state postcode";

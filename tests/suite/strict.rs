@@ -199,7 +199,7 @@ async fn texts_are_trimmed_and_control_characters_are_refused() {
     assert_eq!(server.expect(200, Call::patch(&booking, notes.clone())).await.data()["notes"], notes["notes"]);
 }
 
-/// Field and greatest length of every string of docs/contract.md, "Resources".
+/// Field and greatest length of every string of the records.
 const LENGTHS: [(&str, &str, usize); 20] = [
     ("contacts", "first_name", 300),
     ("contacts", "last_name", 300),

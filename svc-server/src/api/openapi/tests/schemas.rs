@@ -45,7 +45,7 @@ fn schemas_become_exact_types_in_generated_clients() {
     }
 }
 
-/// The fields of `docs/contract.md`, "Resources"; a `?` marks a field that can be null.
+/// The fields of the records; a `?` marks a field that can be null.
 #[test]
 fn records_have_the_fields_of_the_contract() {
     let document = v1();
