@@ -151,7 +151,7 @@ fn help_of_option(field: &str) -> Option<&'static str> {
     Some(match field {
         "url" => "URL of the endpoint: https, on a public host.",
         "search" => {
-            "Only records that have this text, such as a name, email address, phone number or record number, or the beginning \
+            "List only records that have this text, such as a name, email address, phone number or record number, or the beginning \
              of one. Exact matches come first. It excludes --updated-since."
         }
         "to" => "Broker that events go to, in place of an endpoint, such as nats://HOST/svc.",
@@ -185,6 +185,7 @@ fn for_command(field: &str, description: &str, is_update: bool, schema: &Value) 
     // What is said of the start holds for the end.
     let form = if field.contains("start") { ", such as '2026-03-14 15:09' in the account's time zone" } else { "" };
     let text = text
+        .replace("Returns only ", "List only ")
         .replace("left out or null", "left out")
         .replace("Without it, or with null,", "Without it,")
         .replace(": the `id` of a contact of the account that is not deleted", ", by its id or its name")

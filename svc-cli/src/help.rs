@@ -19,8 +19,10 @@ const GLOBAL_OPTIONS: &str = "Global options: svc help options";
 const IMPORTS: &str = "How files are read: svc help imports";
 
 /// How the help of `--account <ID>` and of the `<ID>` of a record begins in most commands.
-const COMMON_HELP: [&str; 2] =
-    ["Account, by its id or its name. The default is the only one", "Record, by its id, a part of it that no other one has"];
+const COMMON_HELP: [&str; 2] = [
+    "Account, by its id or its name. The default is the only one",
+    "Record, by its id, a part of it that no other one has",
+];
 
 /// Returns the topic that the arguments ask for, which is not a command: that of `svc help options` or `svc help imports`.
 pub(crate) fn topic(args: &[OsString]) -> Option<StyledStr> {
@@ -72,6 +74,11 @@ pub fn in_reference(command: &Command) -> StyledStr {
     if command.get_name() == "svc" {
         return shown.disable_version_flag(true).render_help();
     }
+    // Its commands follow, each with what it does.
+    let inner = command.get_subcommands().map(Command::get_name).filter(|name| *name != "help");
+    let inner = inner.collect::<Vec<_>>().join("|");
+    let usage = format!("{} <{inner}>", command.get_bin_name().unwrap_or_default());
+    let shown = if inner.is_empty() { shown } else { shown.override_usage(usage) };
     shown.mut_subcommands(|inner| inner.hide(true)).render_help()
 }
 

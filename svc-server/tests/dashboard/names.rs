@@ -131,7 +131,7 @@ async fn no_page_shows_an_id_or_a_time_as_programs_write_them() {
 }
 
 #[tokio::test]
-async fn events_and_requests_name_their_record() {
+async fn events_deliveries_and_requests_name_their_record() {
     let server = Server::start().await;
     business(&server).await;
     let owner = server.signed_in(Role::Owner).await;
@@ -143,6 +143,15 @@ async fn events_and_requests_name_their_record() {
         "contact.deleted gone@example.com",
     ] {
         assert!(events.contains(named), "{named}: {events}");
+    }
+    let deliveries = owner.get("/deliveries").await.text;
+    let invoice = links(&deliveries).into_iter().find(|path| path.starts_with("/invoices/")).unwrap();
+    assert!(text(&owner.get(&invoice).await.text).contains("INV-0001"), "{invoice}");
+    let deliveries = text(&deliveries);
+    for named in
+        ["payment.succeeded payment of AUD 80.00 https", "invoice.sent INV-0001 https", "job.created JOB-0001 https"]
+    {
+        assert!(deliveries.contains(named), "{named}: {deliveries}");
     }
     let requests = owner.get("/requests").await.text;
     assert!(text(&requests).contains("PATCH /api/v1/contacts/…"), "{requests}");
