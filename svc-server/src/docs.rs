@@ -2,8 +2,8 @@
 //! [guides] at `/docs/{name}`, their Markdown at `/docs/{name}.md`, and its index at `/llms.txt`.
 //!
 //! The viewer is Scalar, whose crate contains it, so the page asks no other host for anything, and its policy does not let
-//! it. Requests that a reader tries out go to this server. The key for them stays in the memory of the page: the reader types
-//! it, or the dashboard makes it for the person who is signed in.
+//! it. Requests that a reader tries out go to this server. The reader types the key for them, or the dashboard makes it for the
+//! person who is signed in; it is stored in the tab alone, whose guides have it in their samples.
 
 mod guides;
 
@@ -28,6 +28,7 @@ const PAGE: &str = include_str!("docs/page.html");
 const OFFER: &str = "Try requests with a key of your own, or <a href=\"{mount}/dashboard/reference\">let the dashboard make \
      one for an hour</a>.";
 const START: &str = include_str!("docs/start.js");
+const SAMPLES: &str = include_str!("docs/samples.js");
 const STYLES: &str = include_str!("docs/guides.css");
 /// The viewer, compressed by `build.rs` in the one way that every browser takes.
 const VIEWER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/viewer.js.gz"));
@@ -37,9 +38,9 @@ const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; img-src data:; font-src data:; connect-src 'self'; \
      base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 );
-/// Lets a guide have the styles and pictures of this server, and a search. It has no script.
+/// Lets a guide have the styles, pictures and scripts of this server, and a search.
 const GUIDE_POLICY: HeaderValue = HeaderValue::from_static(
-    "default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
 );
 /// A picture has its own style, where it is shown alone.
 const PICTURE_POLICY: HeaderValue =
@@ -61,6 +62,8 @@ enum DocsFile {
     Page,
     /// The script that starts the viewer.
     Start,
+    /// The script of the guides, for their samples.
+    Samples,
     /// The viewer.
     Viewer,
     /// The index of the documentation.
@@ -85,6 +88,7 @@ impl DocsFile {
             "/docs/guides.css" => Some(Self::Styles),
             "/docs/search" => Some(Self::Search),
             "/docs/start.js" => Some(Self::Start),
+            "/docs/samples.js" => Some(Self::Samples),
             "/docs/viewer.js" => Some(Self::Viewer),
             "/llms.txt" => Some(Self::Index),
             _ => {
@@ -128,6 +132,7 @@ impl Docs {
         let (kind, body) = match file {
             DocsFile::Page => (HTML, self.page.clone()),
             DocsFile::Start => (SCRIPT, Bytes::from_static(START.as_bytes())),
+            DocsFile::Samples => (SCRIPT, Bytes::from_static(SAMPLES.as_bytes())),
             DocsFile::Index => (TEXT, self.index.clone()),
             DocsFile::Guide(guide) => (HTML, Bytes::from_static(guide.html.as_bytes())),
             DocsFile::Text(guide) => (TEXT, Bytes::from_static(guide.text.as_bytes())),

@@ -81,7 +81,7 @@ test("a search finds an event by its kind first, and its page shows the body bef
   await page.context().close();
 });
 
-test("the dashboard makes a key for trying, which reads, and which the page keeps to itself", async () => {
+test("the dashboard makes a key for trying, which reads, and which the tab keeps for the guides", async () => {
   const page = await openReference();
   await page.getByRole("link", { name: "let the dashboard make one" }).click();
   await page.getByText("You are signed out").waitFor();
@@ -93,8 +93,11 @@ test("the dashboard makes a key for trying, which reads, and which the page keep
   await page.getByRole("button", { name: "Open the reference with a key" }).click();
   await page.getByRole("heading", { name: "Business Operations API" }).waitFor();
   await assertAccessible(page, "the reference with a key", ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]);
-  const { stored } = await tryOut(page);
-  assert.ok(!stored.includes("svc_live_"), stored);
+  const { authorization, stored } = await tryOut(page);
+  const key = authorization.replace("Bearer ", "");
+  assert.equal(stored.split("svc_live_").length, 2, "the tab has it once, for the guides");
+  await page.goto(`${demo.url}/docs/sync`);
+  assert.ok((await page.locator("pre code").allTextContents()).join().includes(`SVC_KEY=${key}`));
   assertNoFaults(page, "the reference with a key");
   await page.context().close();
 });

@@ -56,6 +56,27 @@ test("a guide is reached from the reference, has both themes, and leads back", a
   await page.context().close();
 });
 
+test("the samples of all guides have the reader's key, until the tab is closed or the field is empty", async () => {
+  const page = await open(browser, demo.url);
+  const samples = () => page.locator("pre code").allTextContents().then((texts) => texts.join("\n"));
+  await page.goto(`${demo.url}/docs/sync`);
+  const written = await samples();
+  assert.match(written, /SVC_URL=http:\/\/127\.0\.0\.1:8080 SVC_KEY=svc_live_…/);
+  await page.getByLabel("Your API key").fill(" svc_live_$& ");
+  assert.ok((await samples()).includes(`SVC_URL=${demo.url} SVC_KEY=svc_live_$&`), await samples());
+  await assertAccessible(page, "samples with a key");
+  await assertFits(page, "samples with a key");
+  await page.goto(`${demo.url}/docs/agents`);
+  assert.ok((await samples()).includes(`"${demo.url}/mcp" -H "Authorization: Bearer svc_live_$&"`), await samples());
+  await page.goto(`${demo.url}/docs/sync`);
+  await page.getByLabel("Your API key").fill("");
+  assert.equal(await samples(), written);
+  await page.goto(`${demo.url}/docs/limits`);
+  assert.equal(await page.getByLabel("Your API key").count(), 0);
+  assertNoFaults(page, "samples with a key");
+  await page.context().close();
+});
+
 test("a search finds a section, and its link leads there", async () => {
   const page = await open(browser, demo.url);
   await page.goto(`${demo.url}/docs/operations/alerts`);

@@ -21,6 +21,9 @@ const grouped = (content) => {
   return { ...content, servers, tags: [...tags, ...groups.values()] }
 }
 
+// The guides put it into their samples. It ends with the tab.
+if (key) sessionStorage.setItem('svc-key', key)
+
 const start = (content) => Scalar.createApiReference('#reference', {
   content: grouped(content),
   metaData: { title: 'API reference' },
@@ -30,7 +33,7 @@ const start = (content) => Scalar.createApiReference('#reference', {
   mcp: { disabled: true },
   hideClientButton: true,
   showDeveloperTools: 'never',
-  // The key of the reader stays in the memory of the page.
+  // A key that the reader types stays in the memory of the page.
   persistAuth: false,
   authentication: {
     preferredSecurityScheme: 'bearer',

@@ -25,7 +25,7 @@ pub(crate) async fn offer(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespo
         (heading("Try the API", "The API reference sends requests to this server, in your browser.", html! {}))
         div.card.fields {
             p { "A key is made for it. The key reads the records of " (tenant.name) " and changes nothing, ends in an hour, and is \
-                 listed among the API keys as " em { (NAME) } ". It stays in the memory of the page." }
+                 listed among the API keys as " em { (NAME) } ". It stays in this tab, where the guides show it in their samples." }
             div.actions {
                 (post_button(cx, "/reference", "primary", html! {}, "Open the reference with a key"))
                 a.button href=(format!("{}/docs", cx.mount())) { "Without a key" }
