@@ -62,7 +62,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     request_log(options, &file, &tenants)
 }
 
-fn serve(file: &Path, request_log: bool) -> Result<(Child, SocketAddr)> {
+pub(crate) fn serve(file: &Path, request_log: bool) -> Result<(Child, SocketAddr)> {
     let mut words = vec![OsStr::new("serve-dashboard"), file.as_os_str()];
     words.extend(request_log.then_some(OsStr::new("--request-log")));
     let mut child = Child::start(&words)?;
@@ -71,7 +71,7 @@ fn serve(file: &Path, request_log: bool) -> Result<(Child, SocketAddr)> {
 }
 
 /// Signs an owner and an operator in, and returns their cookies.
-fn cookies(file: &Path) -> Result<[String; 2]> {
+pub(crate) fn cookies(file: &Path) -> Result<[String; 2]> {
     let svc = Svc::new(SqliteStore::open(file, Env::system())?);
     crate::child::runtime()?.block_on(async {
         let tenant = svc.accounts().list(None, 1).await?.pop().ok_or("no tenant")?.id;
@@ -132,7 +132,7 @@ fn request(path: &str, cookie: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nCookie: {cookie}\r\n\r\n")
 }
 
-fn print_page(address: SocketAddr, path: &str, cookie: &str) -> Result<()> {
+pub(crate) fn print_page(address: SocketAddr, path: &str, cookie: &str) -> Result<()> {
     let (mut stream, request) = (TcpStream::connect(address)?, request(path, cookie));
     let (mut taken, mut bytes) = (Vec::with_capacity(PAGE_REQUESTS), 0);
     for _ in 0..PAGE_REQUESTS {

@@ -27,6 +27,7 @@ mod search;
 mod seed;
 mod server;
 mod table;
+mod worklists;
 
 use std::process::ExitCode;
 

@@ -35,7 +35,7 @@ pub(crate) struct Options {
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rounds: u32,
     /// Measures these blocks only, in this order. All but `aged`, `scale`, `growth`, `dashboard`,
-    /// `filters` and `search` by default.
+    /// `worklists`, `filters` and `search` by default.
     #[arg(long, value_delimiter = ',')]
     pub(crate) only: Vec<Subject>,
     /// Number of pending deliveries when the sender of `deliver` starts.
@@ -44,6 +44,9 @@ pub(crate) struct Options {
     /// Number of deliveries of the account whose pages `dashboard` measures.
     #[arg(long, default_value_t = 1_000_000)]
     pub(crate) deliveries: u32,
+    /// Number of bookings, of jobs and of invoices of the account whose pages `worklists` measures.
+    #[arg(long, default_value_t = 1_000_000)]
+    pub(crate) records: u32,
     /// Number of past attempts in the database of `aged`, each with about 1 KB of deliveries and events.
     #[arg(long, default_value_t = 5_000_000)]
     pub(crate) attempts: u32,
@@ -83,6 +86,8 @@ pub(crate) enum Subject {
     Scale,
     /// Pages of the dashboard, its live lists and the request log; measured only if it is named.
     Dashboard,
+    /// Pages of the dashboard for the work of a business; measured only if it is named.
+    Worklists,
     /// What filters and an order of webhook subscriptions cost; measured only if it is named.
     Filters,
     /// Finding records by a text, and what the index costs a POST; measured only if it is named.

@@ -16,7 +16,7 @@ use crate::requests::Requests;
 use crate::sample::Sample;
 use crate::seed::{self, Tenant};
 use crate::table::{self, Ratio, Row};
-use crate::{aged, apps, dashboard, deliver, filters, growth, load, postgres, scale, search};
+use crate::{aged, apps, dashboard, deliver, filters, growth, load, postgres, scale, search, worklists};
 
 /// The default page size of the API.
 const PAGE: u32 = 50;
@@ -51,6 +51,7 @@ impl Subject {
         match self {
             Self::Scale => Some(scale::run),
             Self::Dashboard => Some(dashboard::run),
+            Self::Worklists => Some(worklists::run),
             Self::Growth => Some(growth::run),
             Self::Filters => Some(|_| filters::run()),
             Self::Search => Some(search::run),
