@@ -11,7 +11,6 @@ use std::process::Command;
 
 use svc_test_support::postgres::Server;
 
-use crate::python;
 use crate::terminal::{Block, Ports, Terminal, are_installed, install_programs, sections};
 
 const AGENTS: &str = include_str!("../../docs/agents.md");
@@ -271,7 +270,7 @@ fn the_script_that_keeps_a_copy_runs_as_its_page_says() {
     }
     let folder = tempfile::tempdir().unwrap();
     let mut page = Page::new(folder.path(), &[]);
-    std::fs::write(folder.path().join("sync.py"), python::block(SYNC)).unwrap();
+    std::fs::write(folder.path().join("sync.py"), include_str!("../../docs/programs/sync.py")).unwrap();
     let (_demo, mut terminal, _) = demo(&page, DEMO);
     let key = printed(&mut terminal, "echo $SVC_KEY");
     page.replaced.push(("svc_live_…", key));
