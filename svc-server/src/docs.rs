@@ -76,6 +76,8 @@ enum DocsFile {
     Styles,
     /// A picture of the guides.
     Picture(&'static [u8]),
+    /// A program that a guide links to.
+    Program(&'static str),
     /// The search of the guides.
     Search,
 }
@@ -95,6 +97,9 @@ impl DocsFile {
                 let name = path.strip_prefix("/docs/")?;
                 if let Some(picture) = name.strip_prefix("pictures/") {
                     return guides::picture(picture).map(Self::Picture);
+                }
+                if let Some(program) = name.strip_prefix("programs/") {
+                    return guides::program(program).map(Self::Program);
                 }
                 match name.strip_suffix(".md") {
                     Some(name) => guides::guide(name).map(Self::Text),
@@ -138,6 +143,7 @@ impl Docs {
             DocsFile::Text(guide) => (TEXT, Bytes::from_static(guide.text.as_bytes())),
             DocsFile::Styles => (CSS, Bytes::from_static(STYLES.as_bytes())),
             DocsFile::Picture(picture) => (SVG, Bytes::from_static(picture)),
+            DocsFile::Program(program) => (TEXT, Bytes::from_static(program.as_bytes())),
             DocsFile::Search => {
                 let words = url::form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "q");
                 (HTML, guides::results(&words.map(|(_, words)| words).unwrap_or_default()).into())

@@ -1,7 +1,7 @@
-//! Runs the Python and Node snippets of the README and of `docs/webhooks.md` on the vectors.
+//! Runs the functions in `docs/programs/`, which receivers in Python and Node can copy, on the vectors.
 //!
-//! If an interpreter is not installed, its snippet is skipped with a message on stderr. In CI, that is a failure. The
-//! snippet of Python for public keys needs the package `cryptography`: `.ci/standard-webhooks` installs it, and
+//! If an interpreter is not installed, its function is skipped with a message on stderr. In CI, that is a failure. The
+//! function of Python for public keys needs the package `cryptography`: `.ci/standard-webhooks` installs it, and
 //! `SVC_TEST_PYTHON` is the interpreter that has it. Without the variable, `python3` may have it.
 
 #![expect(clippy::unwrap_used, reason = "tests and their helpers may panic")]
@@ -12,11 +12,10 @@ use std::process::Command;
 
 use serde::Deserialize;
 
-const README: &str = include_str!("../README.md");
-const GUIDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/webhooks.md");
+const PROGRAMS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/programs");
 const VECTORS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/webhooks/vectors.json");
 
-/// Prints the snippet's result for each vector that has `X-SVC-Signature`, and for an old delivery with the default
+/// Prints the function's result for each vector that has `X-SVC-Signature`, and for an old delivery with the default
 /// age, as JSON.
 const PYTHON: &str = r#"
 import base64, sys
@@ -49,7 +48,7 @@ for (const vector of JSON.parse(readFileSync(process.argv[1], "utf8"))) {
 process.stdout.write(JSON.stringify(results));
 "#;
 
-/// Prints the result of the snippet for public keys for each vector that has one and no secret, and for an old delivery
+/// Prints the result of the function for public keys for each vector that has one and no secret, and for an old delivery
 /// with the default age, as JSON.
 const PYTHON_PUBLIC_KEYS: &str = r#"
 import json, sys
@@ -98,7 +97,7 @@ struct Vector {
     lenient: bool,
 }
 
-/// The header that a snippet verifies.
+/// The header that a function verifies.
 #[derive(Debug, Clone, Copy)]
 enum Header {
     /// `X-SVC-Signature`, with the secret.
@@ -123,18 +122,13 @@ impl Header {
     }
 }
 
-/// Returns the only code block in this language that contains `function`.
-fn snippet(language: &str, function: &str) -> String {
-    let pages = format!("{README}\n{}", std::fs::read_to_string(GUIDE).unwrap());
-    let blocks = pages.split("\n```").filter_map(|block| block.strip_prefix(language)?.strip_prefix('\n'));
-    let mut blocks = blocks.filter(|block| block.contains(function));
-    let (block, more) = (blocks.next().unwrap(), blocks.next());
-    assert!(more.is_none(), "{language}");
-    block.to_owned()
+/// Returns a file with a function.
+fn function(file: &str) -> String {
+    std::fs::read_to_string(format!("{PROGRAMS}/{file}")).unwrap()
 }
 
-fn check(program: &str, args: &[&str], snippet: &str, driver: &str, header: Header) {
-    let run = Command::new(program).args(args).arg(format!("{snippet}\n{driver}")).arg(VECTORS).output();
+fn check(program: &str, args: &[&str], function: &str, driver: &str, header: Header) {
+    let run = Command::new(program).args(args).arg(format!("{function}\n{driver}")).arg(VECTORS).output();
     let output = match run {
         Err(error) => return skip(&format!("{program} does not start: {error}")),
         Ok(output) => output,
@@ -151,35 +145,34 @@ fn check(program: &str, args: &[&str], snippet: &str, driver: &str, header: Head
     assert_eq!(results, expected, "{program}");
 }
 
-/// Reports a skipped snippet directly to stderr, since the test harness captures the output of passing tests.
+/// Reports a skipped function directly to stderr, since the test harness captures the output of passing tests.
 fn skip(reason: &str) {
-    assert!(std::env::var_os("CI").is_none(), "{reason}; CI runs every snippet");
-    let _ = writeln!(std::io::stderr(), "\nSKIPPED: a snippet in another language, because {reason}");
+    assert!(std::env::var_os("CI").is_none(), "{reason}; CI runs every function");
+    let _ = writeln!(std::io::stderr(), "\nSKIPPED: a function in another language, because {reason}");
 }
 
 #[test]
-fn the_python_snippet_agrees_with_every_vector() {
-    check("python3", &["-c"], &snippet("python", "def verify("), PYTHON, Header::Svc);
+fn the_python_function_agrees_with_every_vector() {
+    check("python3", &["-c"], &function("verify.py"), PYTHON, Header::Svc);
 }
 
 #[test]
-fn the_node_snippet_agrees_with_every_vector() {
-    check("node", &["--input-type=module", "-e"], &snippet("js", "function verify("), NODE, Header::Svc);
+fn the_node_function_agrees_with_every_vector() {
+    check("node", &["--input-type=module", "-e"], &function("verify.mjs"), NODE, Header::Svc);
 }
 
 #[test]
-fn the_python_snippet_for_public_keys_agrees_with_every_vector() {
+fn the_python_function_for_public_keys_agrees_with_every_vector() {
     let python = std::env::var("SVC_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let imported = Command::new(&python).args(["-c", "import cryptography"]).output();
     if !imported.is_ok_and(|output| output.status.success()) {
         return skip(&format!("{python} does not have the package `cryptography`; see .ci/standard-webhooks"));
     }
-    let snippet = snippet("python", "def verify_with_public_key(");
-    check(&python, &["-c"], &snippet, PYTHON_PUBLIC_KEYS, Header::Standard);
+    check(&python, &["-c"], &function("verify_with_public_key.py"), PYTHON_PUBLIC_KEYS, Header::Standard);
 }
 
 #[test]
-fn the_node_snippet_for_public_keys_agrees_with_every_vector() {
-    let snippet = snippet("js", "function verifyWithPublicKey(");
-    check("node", &["--input-type=module", "-e"], &snippet, NODE_PUBLIC_KEYS, Header::Standard);
+fn the_node_function_for_public_keys_agrees_with_every_vector() {
+    let function = function("verify_with_public_key.mjs");
+    check("node", &["--input-type=module", "-e"], &function, NODE_PUBLIC_KEYS, Header::Standard);
 }

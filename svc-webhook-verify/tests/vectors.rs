@@ -1,4 +1,4 @@
-//! Runs the vectors of `fixtures/webhooks/vectors.json`, which also test the snippets of the README.
+//! Runs the vectors of `fixtures/webhooks/vectors.json`, which also test the functions in `docs/programs/`.
 //!
 //! Those with a public key need the feature `ed25519`.
 

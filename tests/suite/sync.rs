@@ -1,4 +1,4 @@
-//! The script of docs/sync.md, which keeps a copy of an account in sync.
+//! The script docs/programs/sync.py, which keeps a copy of an account in sync.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -24,8 +24,7 @@ main()
 
 /// Runs the script until it is killed after this many pages. Returns whether it ended by itself, or `None` without Python.
 async fn run(server: &ListeningServer, copy: &Path, pages: usize) -> Option<bool> {
-    let program =
-        python::block(include_str!("../../docs/sync.md")).replace("if __name__ == \"__main__\":\n    main()\n", "");
+    let program = include_str!("../../docs/programs/sync.py").replace("if __name__ == \"__main__\":\n    main()\n", "");
     let (url, key) = (format!("http://{}", server.address), server.inner.key("read").text.clone());
     let (copy, pages) = (copy.to_str().unwrap().to_owned(), pages.to_string());
     let output = tokio::task::spawn_blocking(move || {

@@ -42,6 +42,24 @@ static PICTURES: LazyLock<BTreeMap<&str, &[u8]>> = LazyLock::new(|| {
     )
 });
 
+/// The programs that the guides link to.
+static PROGRAMS: LazyLock<BTreeMap<&str, &str>> = LazyLock::new(|| {
+    macro_rules! programs {
+        ($($name:literal),+) => {
+            BTreeMap::from([$(($name, include_str!(concat!("../../docs/programs/", $name)))),+])
+        };
+    }
+    programs!(
+        "oauth_app.py",
+        "oauth_program.mts",
+        "sync.py",
+        "verify.mjs",
+        "verify.py",
+        "verify_with_public_key.mjs",
+        "verify_with_public_key.py"
+    )
+});
+
 static GUIDES: LazyLock<HashMap<&str, Guide>> =
     LazyLock::new(|| PAGES.iter().map(|page| (page.name, Guide::new(page))).collect());
 
@@ -61,6 +79,11 @@ pub(super) fn guide(name: &str) -> Option<&'static Guide> {
 /// Returns the picture with this name.
 pub(super) fn picture(name: &str) -> Option<&'static [u8]> {
     PICTURES.get(name).copied()
+}
+
+/// Returns the program with this name.
+pub(super) fn program(name: &str) -> Option<&'static str> {
+    PROGRAMS.get(name).copied()
 }
 
 /// Returns the page with what a search finds.
@@ -274,7 +297,11 @@ fn target(page: &str, link: &str, form: Form) -> Option<String> {
     let path = folders.join("/");
     let name = match path.strip_suffix(".md") {
         Some(name) => PAGES.iter().any(|page| page.name == name).then_some(name)?,
-        None => path.strip_prefix("pictures/").and_then(picture).map(|_| path.as_str())?,
+        None => {
+            let is_picture = path.strip_prefix("pictures/").is_some_and(|name| picture(name).is_some());
+            let is_program = path.strip_prefix("programs/").is_some_and(|name| program(name).is_some());
+            (is_picture || is_program).then_some(path.as_str())?
+        }
     };
     let ending = if form == Form::Markdown && path.ends_with(".md") { ".md" } else { "" };
     let fragment = fragment.map(|fragment| format!("#{fragment}")).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The commands and the programs of docs/oauth.md, as they stand there.
+//! The commands of docs/oauth.md as they stand there, and the programs that it links to.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -14,6 +14,8 @@ use tokio::process::{Child, ChildStdout, Command};
 use super::{Authentication, NODE_MODULES, Running, folder_of_node, installed, send, text};
 
 const PAGE: &str = include_str!("../../../docs/oauth.md");
+const WEB_APP: &str = include_str!("../../../docs/programs/oauth_app.py");
+const PROGRAM: &str = include_str!("../../../docs/programs/oauth_program.mts");
 /// The longest time that a program takes for a step.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -113,12 +115,11 @@ async fn the_web_app_in_python_connects_refreshes_and_disconnects() {
     let server = with_contact().await;
     let new = server.register(Authentication::Basic, "http://127.0.0.1/callback").await;
     let folder = tempfile::tempdir().unwrap();
-    let [program] = blocks("python")[..] else { panic!("the page has several programs in Python") };
-    std::fs::write(folder.path().join("app.py"), program).unwrap();
+    std::fs::write(folder.path().join("oauth_app.py"), WEB_APP).unwrap();
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let secret = new.secret.unwrap();
     let mut app = Command::new("python3");
-    app.arg("app.py").current_dir(folder.path()).kill_on_drop(true).stderr(Stdio::null());
+    app.arg("oauth_app.py").current_dir(folder.path()).kill_on_drop(true).stderr(Stdio::null());
     app.env("SVC_URL", &server.issuer).env("PORT", port.to_string());
     app.env("SVC_CLIENT_ID", &new.app.client_id).env("SVC_CLIENT_SECRET", secret.reveal());
     let _app = match app.spawn() {
@@ -172,15 +173,14 @@ async fn the_program_in_typescript_connects_refreshes_and_disconnects() {
     let server = with_contact().await;
     let new = server.register(Authentication::None, "http://127.0.0.1/callback").await;
     let folder = folder_of_node(&packages);
-    let [program] = blocks("typescript")[..] else { panic!("the page has several programs in TypeScript") };
-    std::fs::write(folder.path().join("planner.mts"), program).unwrap();
+    std::fs::write(folder.path().join("oauth_program.mts"), PROGRAM).unwrap();
     let mut compile = Command::new("node_modules/.bin/tsc");
-    compile.args(["--strict", "--target", "es2022", "--module", "nodenext", "--skipLibCheck", "planner.mts"]);
+    compile.args(["--strict", "--target", "es2022", "--module", "nodenext", "--skipLibCheck", "oauth_program.mts"]);
     let compiled = compile.current_dir(folder.path()).output().await.unwrap();
     assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stdout));
     let run = |arguments: &[&str]| {
         let mut node = Command::new("node");
-        node.arg("planner.mjs").args(arguments).current_dir(folder.path());
+        node.arg("oauth_program.mjs").args(arguments).current_dir(folder.path());
         node.env("SVC_URL", &server.issuer).env("SVC_CLIENT_ID", &new.app.client_id);
         node.stdout(Stdio::piped()).kill_on_drop(true).spawn().unwrap()
     };

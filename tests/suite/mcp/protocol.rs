@@ -374,6 +374,10 @@ async fn the_documentation_is_served_as_text_and_found_by_words() {
     assert_eq!(get("/docs/search?q=verify+signature").await.0, 200);
     assert!(get("/docs/").await.2.contains("<title>API reference</title>"));
     assert_eq!(get("/docs/pictures/event.svg").await.1["content-type"], "image/svg+xml");
+    let (status, headers, program) = get("/docs/programs/sync.py").await;
+    assert_eq!((status, headers["content-type"].to_str().unwrap()), (200, "text/plain; charset=utf-8"));
+    assert!(program.contains("def main():"), "{program}");
+    assert_eq!(get("/docs/programs/none.py").await.0, 404);
     // Every page is in the index.
     for folder in ["", "operations/"] {
         for file in std::fs::read_dir(format!("{}/../docs/{folder}", env!("CARGO_MANIFEST_DIR"))).unwrap() {

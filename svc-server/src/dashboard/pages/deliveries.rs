@@ -59,7 +59,7 @@ pub(super) async fn endpoints(svc: &Svc, tenant: TenantId) -> Result<Endpoints, 
     Ok(list_endpoints(svc, tenant).await?.into_iter().map(|endpoint| (endpoint.id, endpoint)).collect())
 }
 
-/// What a list of deliveries calls their endpoints and the records of their events.
+/// The names that a list of deliveries shows: of their endpoints, and of the records of their events.
 pub(crate) struct DeliveryNames {
     endpoints: Endpoints,
     records: HashMap<EventId, EventRecord>,

@@ -66,6 +66,15 @@ fn a_link_out_of_what_is_served_is_its_text_in_both_forms() {
 }
 
 #[test]
+fn every_program_is_served_and_linked() {
+    let texts: String = PAGES.iter().map(|page| guide(page.name).unwrap().text.as_str()).collect();
+    for file in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/programs")).unwrap() {
+        let name = file.unwrap().file_name().into_string().unwrap();
+        assert!(program(&name).is_some() && texts.contains(&format!("](programs/{name})")), "{name}");
+    }
+}
+
+#[test]
 fn a_page_has_its_title_its_sections_and_a_mark_in_the_navigation() {
     let html = &guide("operations/tls").unwrap().html;
     assert!(html.contains("<title>TLS and proxies · svc</title>"), "{html}");
