@@ -137,7 +137,7 @@ impl TrialResult {
         };
         html! {
             section.card role="status" {
-                h2 { "What came back" }
+                h2 { "Response" }
                 div.line { (badge(tone, &status)) span { "after " (number(u64::from(log.duration_ms))) " ms" } }
                 p { "A test of " code { (self.kind) } " was sent to " (self.url) ". Nothing was saved." }
                 @if let Some(text) = failures::explain(log) { p { (text) } }

@@ -104,7 +104,7 @@ async fn an_endpoint_is_deleted_after_its_page_has_said_what_is_lost() {
     let path = format!("/webhooks/{}", endpoint.id);
     let page = developer.get(&path).await.text;
     for text in [
-        "https://example.com/hook is deleted with its secret, for good. What waits or is held (1) is never sent",
+        "https://example.com/hook is deleted with its secret, for good. Deliveries that wait or are held (1) are never sent",
         "https://example.com/hook gets a new secret.",
         "Nothing is sent to https://example.com/hook from now on.",
     ] {
@@ -168,7 +168,7 @@ async fn an_endpoint_is_tried_in_any_state_with_its_own_secret() {
     assert_eq!(developer.post(&format!("{path}/disable"), "").await.status, StatusCode::SEE_OTHER);
     assert!(developer.get(&path).await.text.contains("Try it"));
     let tried = developer.post(&format!("{path}/try"), "").await;
-    assert!(tried.text.contains("What came back") && tried.text.contains("Change an endpoint"), "{}", tried.text);
+    assert!(tried.text.contains("Response") && tried.text.contains("Change an endpoint"), "{}", tried.text);
     // The form of the page tries what is typed.
     developer.post(&format!("{path}/try"), &form("https://example.com/other", "all", &[])).await;
     let sent: Vec<_> = std::mem::take(&mut *server.tried.lock().unwrap());

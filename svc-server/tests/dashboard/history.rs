@@ -127,7 +127,7 @@ async fn a_page_says_when_the_record_before_a_change_is_not_known() {
         rows(&page),
         [
             "updated contact bob@example.com city Sydney → Perth the service contact.updated deliveries now",
-            "updated contact bob@example.com What it was before is not known any more. the service contact.updated \
+            "updated contact bob@example.com The value before it is not known any more. the service contact.updated \
              deliveries now",
         ]
     );

@@ -41,8 +41,7 @@ pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     filter.until = filter.until.into_iter().chain(before).min();
     let changes = cx.svc.account(tenant.id).audit_log().changes(filter, PAGE).await?;
     let rows = ChangeTable::new(cx, tenant, &changes.data).await?;
-    let about =
-        "Who changed what. Changes of records are listed for as long as their events are kept, all others for good.";
+    let about = "The changes in this account, and who made them. Changes of records are listed for as long as their events are kept, all others for good.";
     let content = html! {
         (heading("Audit log", about, html! {}))
         (filters::list(cx, filters::List {

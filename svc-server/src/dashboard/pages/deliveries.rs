@@ -135,8 +135,10 @@ impl live::List for Deliveries {
                 }
             }
             td { (status(delivery)) }
-            td { (number(u64::from(delivery.attempts))) }
-            td { (outcome(delivery.last_status)) }
+            td {
+                (outcome(delivery.last_status))
+                @if delivery.attempts > 1 { span.soft { ", attempt " (number(u64::from(delivery.attempts))) } }
+            }
             td { (view.time(delivery.created_at)) }
         }
     }
@@ -161,7 +163,7 @@ pub(super) fn rows(view: &View<'_>, deliveries: &[Delivery], names: &DeliveryNam
     table_of(view, deliveries, names, None::<fn(&Delivery) -> bool>)
 }
 
-const HEADINGS: [&str; 8] = ["Select", "Event", "Record", "Endpoint", "Status", "Attempts", "Last response", "When"];
+const HEADINGS: [&str; 7] = ["Select", "Event", "Record", "Endpoint", "Status", "Last response", "When"];
 
 /// Returns a table of deliveries. With `is_selected` they can be selected to be sent again.
 fn table_of(

@@ -45,7 +45,7 @@ pub(super) fn fields(state: &FormState<'_>) -> Markup {
                 (state.text("filter", "Filter", "Sends only events that pass, such as data.city == \"Perth\" and not (data.total < 100). Empty: all."))
                 (state.choice("payload", "Payload", "With the id alone, your program reads the event from the API.",
                     &[("contract", "the whole record"), ("thin", "the id alone")]))
-                (state.choice("ordering", "Order", "What happens to one record arrives in order, and waits while an earlier delivery is retried.",
+                (state.choice("ordering", "Order", "The events of one record arrive in order, and wait while an earlier delivery is retried.",
                     &[("none", "none"), ("record", "keep the order of each record")]))
                 (state.choice("signature", "Signature", "With a public key, your program needs no secret to verify deliveries.",
                     &[("hmac", "with the secret"), ("ed25519", "with the secret, and for a public key")]))

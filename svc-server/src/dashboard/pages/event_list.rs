@@ -72,7 +72,7 @@ impl EventRecord {
     pub(super) fn link(&self, view: &View<'_>) -> Markup {
         html! {
             @match (&self.name, &self.path) {
-                (Some(name), Some(path)) => { a href=(view.url(path)) { (name) } }
+                (Some(name), Some(path)) => { a.nowrap[!name.contains(' ')] href=(view.url(path)) { (name) } }
                 (Some(name), None) => { (name) }
                 (None, _) => { code { (short(&self.id)) } }
             }

@@ -24,7 +24,7 @@ pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     };
     let events = newest(cx, tenant, since, is_wanted).await?;
     let content = html! {
-        (heading("Events", "What happened to the records of this account.", html! {}))
+        (heading("Events", "The changes of the records of this account.", html! {}))
         (filters::list(cx, filters::List {
             path: "/events",
             filters: html! {

@@ -24,7 +24,7 @@ pub(super) fn card(cx: &Context<'_>, tenant: &Tenant, members: &[Member], state:
             div {
                 h2 { "Members" }
                 p.soft {
-                    "Who may sign in to this account. A change holds from the person's next request on."
+                    "The people who can sign in to this account. A change holds from the person's next request on."
                     @match cx.site.provider_host() {
                         Some(host) => { " People sign in with their email address at " (host) ", or with a link that you give them." }
                         None => { " People sign in with a link that you give them." }
@@ -41,7 +41,7 @@ pub(super) fn card(cx: &Context<'_>, tenant: &Tenant, members: &[Member], state:
             }
             form.fields method="post" action=(cx.url("/settings/members")) {
                 (hidden(cx, state.values, ""))
-                (state.text("email", "Email address", "That of the person. The audit log names it."))
+                (state.text("email", "Email address", "The audit log names the person by it."))
                 (state.choice("role", "Role", "", &ROLES))
                 div.actions { button type="submit" { "Add member" } }
             }

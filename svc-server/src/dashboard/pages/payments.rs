@@ -36,7 +36,7 @@ pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
         @for payment in &payments {
             tr {
                 th scope="row" { (exact_time(&tenant.time_zone, payment.paid_at)) }
-                td { a href=(cx.url(&INVOICES.path(payment.invoice_id))) { (payment.invoice_number) } }
+                td.fixed { a href=(cx.url(&INVOICES.path(payment.invoice_id))) { (payment.invoice_number) } }
                 td {
                     @if let Some(id) = payment.contact_id {
                         a href=(cx.url(&CONTACTS.path(id))) { (short(names.get(&id).map_or("deleted", String::as_str))) }
@@ -50,7 +50,7 @@ pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     };
     let is_filtered = before.is_some() || !cx.query.encoded(&FILTERS).is_empty();
     let content = html! {
-        (heading("Payments", "What was paid on invoices, and what was refunded.", html! {}))
+        (heading("Payments", "Payments of invoices, and their refunds.", html! {}))
         (filters::list(cx, filters::List {
             path: "/payments",
             filters: filters::period_fields(cx, "Received"),

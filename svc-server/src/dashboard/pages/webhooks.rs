@@ -299,7 +299,7 @@ fn actions(cx: &Context<'_>, endpoint: &WebhookSubscription, backlog: &Backlog) 
     let url = &endpoint.url;
     let waiting = match backlog.pending + backlog.held {
         0 => "Nothing is waiting for it.".to_owned(),
-        count => format!("What waits or is held ({}) is never sent: it fails for good.", number(count)),
+        count => format!("Deliveries that wait or are held ({}) are never sent: they fail for good.", number(count)),
     };
     html! {
         @if endpoint.enabled {

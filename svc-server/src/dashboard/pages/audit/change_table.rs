@@ -210,7 +210,7 @@ impl<'a> ChangeTable<'a> {
             @if let (Some(amount), None) = (moved(change), change.paid) { div { (amount) } }
             @if let Some(reason) = reason(change) { div { (reason) } }
             @if change.is_before_lost {
-                span.soft { "What it was before is not known any more." }
+                span.soft { "The value before it is not known any more." }
             }
         }
     }
