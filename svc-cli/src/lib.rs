@@ -20,7 +20,6 @@
 //! - `output` writes results to stdout: JSON for programs, tables and sentences for people. `record` describes what people see
 //!   of a record, and `table` formats tables that fit the terminal.
 //! - `times` formats times and durations for people.
-//! - [`presets`] lists the columns of files that other programs export.
 //! - `document` holds JSON of servers and files, with its exact numbers.
 //! - [`help`] renders the help of commands. `usage` words errors of the command line itself, `suggestions` says what was meant,
 //!   and `kinds` checks event kinds, which are also in a file.
@@ -39,7 +38,6 @@ mod ids;
 mod kinds;
 mod options;
 mod output;
-pub mod presets;
 mod profiles;
 mod public_url;
 mod record;

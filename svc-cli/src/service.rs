@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use svc_client::{ApiError, Platform, TransportErrorKind};
 use svc_core::Svc;
 use svc_core::env::Env;
-use svc_core::error::{Error, FieldCode, Violation, Violations};
+use svc_core::error::Error;
 use svc_core::find::{self, FindText, SearchResults};
 use svc_core::input::{Input, ToBody};
 use svc_core::operation::{Listing, Operation, Target};
@@ -302,40 +302,14 @@ fn of_api(error: &ApiError) -> Option<Error> {
         code: failing.code.clone(),
         message: failing.message.clone(),
     });
-    rules_error(RowProblem {
+    let problem = RowProblem {
         error: error.message.clone(),
         code: error.code.clone(),
         field: error.field.clone(),
         errors: errors.collect(),
         existing_id: error.existing_id,
-    })
-}
-
-/// Returns the error of the rules that a problem reports. `None` if it is none of the rules.
-pub(crate) fn rules_error(problem: RowProblem) -> Option<Error> {
-    let RowProblem { error: message, code, errors, existing_id, .. } = problem;
-    Some(match code.as_str() {
-        "not_found" => Error::NotFound,
-        "empty_patch" => Error::EmptyPatch,
-        "invalid_cursor" => Error::InvalidCursor,
-        "precondition_failed" => Error::PreconditionFailed,
-        "invalid_json" => Error::InvalidJson(message.into()),
-        "not_allowed" if let Some(existing_id) = existing_id => {
-            Error::AlreadyConverted { reason: message, existing_id }
-        }
-        "not_allowed" | "limit_reached" => Error::NotAllowed(message),
-        // Contacts are all that records refer to.
-        "reference_not_found" => Error::ReferenceNotFound("contact_id"),
-        "email_taken" => Error::EmailTaken { existing_id: existing_id? },
-        "validation_failed" if !errors.is_empty() => {
-            let violation = |failing: FieldProblem| {
-                let code = FieldCode::from_text(&failing.code).unwrap_or(FieldCode::InvalidFormat);
-                Violation::reported(failing.field, code, failing.message)
-            };
-            Error::Validation(errors.into_iter().map(violation).collect::<Violations>())
-        }
-        _ => return None,
-    })
+    };
+    problem.to_error()
 }
 
 /// Returns the failure of a request that the server did not take.

@@ -21,6 +21,15 @@ pub(crate) enum Format {
     Ndjson,
 }
 
+impl From<Format> for svc_import::Format {
+    fn from(format: Format) -> Self {
+        match format {
+            Format::Csv => Self::Csv,
+            Format::Ndjson => Self::Ndjson,
+        }
+    }
+}
+
 /// The longest duration that can be given: about a hundred years.
 const MAX_DURATION: Duration = Duration::from_secs(100 * 366 * 24 * 3600);
 
@@ -135,11 +144,13 @@ pub(crate) fn role() -> impl TypedValueParser<Value = Role> {
 }
 
 /// Returns a parser for one of these values, each with its help.
-pub(crate) fn one_of<T, const N: usize>(values: [(T, &'static str); N]) -> impl TypedValueParser<Value = T>
+pub(crate) fn one_of<T>(values: impl IntoIterator<Item = (T, &'static str)>) -> impl TypedValueParser<Value = T>
 where
     T: Copy + Display + Send + Sync + 'static,
 {
-    let possible = values.map(|(value, help)| PossibleValue::new(value.to_string()).help(help));
+    let values: Vec<(T, &str)> = values.into_iter().collect();
+    let possible: Vec<PossibleValue> =
+        values.iter().map(|(value, help)| PossibleValue::new(value.to_string()).help(*help)).collect();
     PossibleValuesParser::new(possible).try_map(move |text| {
         let named = values.iter().find(|(value, _)| value.to_string() == text);
         named.map(|(value, _)| *value).ok_or("must be one of the possible values")

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use svc_cli::presets::PRESETS;
+use svc_import::presets;
 
 use super::harness::Session;
 
@@ -298,8 +298,8 @@ fn an_import_knows_the_exports_of_other_programs() {
     let mut files: Vec<String> =
         std::fs::read_dir(&folder).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
     files.sort();
-    for preset in PRESETS {
-        let with_kind = [("contacts", preset.contacts), ("invoices", preset.invoices)];
+    for preset in presets() {
+        let with_kind = [("contacts", &preset.contacts), ("invoices", &preset.invoices)];
         for (kind, _) in with_kind.into_iter().filter(|(_, fields)| !fields.is_empty()) {
             let stem = format!("{preset}-{kind}.");
             let file = files.iter().position(|file| file.starts_with(&stem)).unwrap_or_else(|| panic!("no {stem}"));
@@ -307,7 +307,7 @@ fn an_import_knows_the_exports_of_other_programs() {
             std::fs::copy(folder.join(&file), session.folder().join(&file)).unwrap();
             let format = DATE_FORMATS.iter().find(|(program, _)| kind == "invoices" && *program == preset.name);
             let format: Vec<&str> = format.into_iter().flat_map(|(_, format)| ["--date-format", format]).collect();
-            session.run(&[&["import", kind, &file, "--from", preset.name], &format[..]].concat());
+            session.run(&[&["import", kind, &file, "--from", &preset.name], &format[..]].concat());
         }
     }
     assert!(files.is_empty(), "{files:?}");
@@ -342,7 +342,7 @@ fn an_import_lists_its_presets_without_a_database() {
     let listed = session.json(&["import", "--presets"]);
     let programs: std::collections::BTreeSet<&str> =
         listed.as_array().unwrap().iter().map(|field| field["program"].as_str().unwrap()).collect();
-    assert_eq!(programs.len(), PRESETS.len());
+    assert_eq!(programs.len(), presets().len());
 }
 
 #[test]

@@ -6,7 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::error::{Error, FailingField, FieldCode, Issue, Violations};
+use crate::error::{Error, FailingField, FieldCode, Issue, Violation, Violations};
 use crate::imports::{
     ContactImport, Import, ImportOptions, ImportRecord, ImportRow, Imported, InvoiceImport, MAX_ROWS,
 };
@@ -281,6 +281,35 @@ impl From<Result<Imported, Error>> for ImportedRow {
             },
             Err(error) => Self { problem: Some(error.into()), ..row(RowOutcome::Refused) },
         }
+    }
+}
+
+impl RowProblem {
+    /// Returns the error of the rules that the problem reports. `None` if it is none of the rules.
+    pub fn to_error(&self) -> Option<Error> {
+        let Self { error: message, code, errors, existing_id, .. } = self;
+        Some(match code.as_str() {
+            "not_found" => Error::NotFound,
+            "empty_patch" => Error::EmptyPatch,
+            "invalid_cursor" => Error::InvalidCursor,
+            "precondition_failed" => Error::PreconditionFailed,
+            "invalid_json" => Error::InvalidJson(message.clone().into()),
+            "not_allowed" if let Some(existing_id) = *existing_id => {
+                Error::AlreadyConverted { reason: message.clone(), existing_id }
+            }
+            "not_allowed" | "limit_reached" => Error::NotAllowed(message.clone()),
+            // Contacts are all that records refer to.
+            "reference_not_found" => Error::ReferenceNotFound("contact_id"),
+            "email_taken" => Error::EmailTaken { existing_id: (*existing_id)? },
+            "validation_failed" if !errors.is_empty() => {
+                let violation = |failing: &FieldProblem| {
+                    let code = FieldCode::from_text(&failing.code).unwrap_or(FieldCode::InvalidFormat);
+                    Violation::reported(failing.field.clone(), code, failing.message.clone())
+                };
+                Error::Validation(errors.iter().map(violation).collect::<Violations>())
+            }
+            _ => return None,
+        })
     }
 }
 

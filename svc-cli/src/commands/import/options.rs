@@ -1,15 +1,14 @@
 //! The options of `svc import`.
 
-use std::fmt::{self, Display};
 use std::path::PathBuf;
 
 use clap::builder::TypedValueParser;
 use clap::{Args, value_parser};
 use svc_core::platform::ImportKind;
+use svc_import::{ColumnMapping, DateFormat, Plan, Preset, ValueMapping, presets};
 
-use super::date_format::DateFormat;
+use super::words;
 use crate::ids::InAccount;
-use crate::presets::{PRESETS, Preset};
 use crate::values::{self, Format};
 
 /// Import contacts or invoices from a CSV or NDJSON file, or all records of an account from an export.
@@ -72,7 +71,7 @@ pub(crate) struct Import {
     ///
     /// Its columns are mapped to fields as --presets lists, and others are left out. --map takes precedence, as does --map-value for statuses. Dates may need --date-format.
     #[arg(long, value_parser = parse_preset(), hide_possible_values = true, value_name = "PROGRAM")]
-    pub(super) from: Option<Preset>,
+    pub(super) from: Option<&'static Preset>,
     /// List the programs for --from, with the columns of their exports.
     #[arg(
         long,
@@ -157,6 +156,23 @@ pub(crate) struct Import {
     pub(super) report: Option<PathBuf>,
 }
 
+impl Import {
+    /// Returns how the file is read.
+    pub(super) fn plan(&self) -> Plan {
+        Plan {
+            mapping: self.mapping.clone(),
+            preset: self.from,
+            ignore_unknown: self.ignore_unknown,
+            values: self.values.clone(),
+            decimal: self.decimal,
+            date_format: self.date_format.clone(),
+            strict: self.strict,
+            keep_empty: self.keep_empty,
+            hints: words::hint,
+        }
+    }
+}
+
 /// Returns a parser for the type of the records of an import.
 fn parse_kind() -> impl TypedValueParser<Value = ImportKind> {
     values::one_of([
@@ -167,28 +183,13 @@ fn parse_kind() -> impl TypedValueParser<Value = ImportKind> {
 }
 
 /// Returns a parser for the name of a program whose exports can be imported.
-fn parse_preset() -> impl TypedValueParser<Value = Preset> {
-    values::one_of(PRESETS.map(|preset| (preset, preset.title)))
-}
-
-/// The field that a column of an import is for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ColumnMapping {
-    /// The name of the column.
-    pub(super) column: String,
-    /// The name of the field. `None` if the column is left out.
-    pub(super) field: Option<String>,
-}
-
-impl Display for ColumnMapping {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}={}", self.column, self.field.as_deref().unwrap_or_default())
-    }
+fn parse_preset() -> impl TypedValueParser<Value = &'static Preset> {
+    values::one_of(presets().iter().map(|preset| (preset, preset.title.as_str())))
 }
 
 /// Parses the field that a column of an import is for, such as `First Name=first_name`, or `Notes=` for a column to leave
 /// out.
-pub(super) fn column_mapping(text: &str) -> Result<ColumnMapping, &'static str> {
+fn column_mapping(text: &str) -> Result<ColumnMapping, &'static str> {
     // A field has no equals sign, but a column can.
     match text.rsplit_once('=').map(|(column, field)| (column.trim(), field.trim())) {
         Some((column, field)) if !column.is_empty() => {
@@ -198,21 +199,6 @@ pub(super) fn column_mapping(text: &str) -> Result<ColumnMapping, &'static str> 
         _ => Err(
             "must be a column and a field, such as \"First Name=first_name\", or a column to leave out, such as \"Notes=\"",
         ),
-    }
-}
-
-/// The status or currency that a text in the cells of an import stands for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ValueMapping {
-    /// The text of the cell.
-    pub(super) text: String,
-    /// The name of the status or currency.
-    pub(super) value: String,
-}
-
-impl Display for ValueMapping {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", format!("{}={}", self.text, self.value))
     }
 }
 

@@ -6,90 +6,15 @@ use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use svc_core::error::{Error, FieldCode, Issue};
-use svc_core::platform::{ImportKind, RowProblem};
-use uuid::Uuid;
+use svc_core::platform::RowProblem;
 
 use crate::exit::{Exit, Failure};
-use crate::output::{capitalized, plain};
-use crate::service::{CallError, rules_error};
+use crate::output::plain;
 
 /// The number of refused rows that are shown on stderr, beside the first ones of further kinds.
 const MAX_SHOWN: u64 = 20;
 /// The number of kinds of refusals that are told apart.
 const MAX_KINDS: usize = 30;
-
-/// Returns the problem of a row that matches an existing record with different fields, or one that an earlier line of a dry run
-/// would add.
-pub(super) fn differs(kind: ImportKind, id: Uuid, added_by: Option<u64>, fields: &[String]) -> RowProblem {
-    let (name, hint) = match kind {
-        ImportKind::Contacts => ("contact", "; use --update to change it"),
-        ImportKind::Invoices | ImportKind::All => ("invoice", ""),
-    };
-    let fields_named = fields.join(", ");
-    let error = match added_by {
-        Some(line) => format!("Line {line} adds the same {name} with a different {fields_named}{hint}."),
-        None => format!("{} {id} already exists with a different {fields_named}{hint}.", capitalized(name)),
-    };
-    let (field, existing_id) = (fields.first().cloned(), Some(id).filter(|_| added_by.is_none()));
-    RowProblem { error, code: "differs".to_owned(), field, errors: Vec::new(), existing_id }
-}
-
-/// Words a problem by the line of a dry run that would add the record that is in the way, whose id is that of no record.
-pub(super) fn by_line(problem: RowProblem, line: u64) -> RowProblem {
-    let error = match (problem.existing_id, problem.error.split_once(" is the number of another invoice, ")) {
-        (Some(id), _) => problem.error.replace(&format!("The contact {id}"), &format!("The contact of line {line}")),
-        (None, Some((number, _))) => format!("{number} is the number of the invoice of line {line}."),
-        (None, None) => problem.error,
-    };
-    RowProblem { error, existing_id: None, ..problem }
-}
-
-/// Returns the problem of a row that is too long.
-pub(super) fn too_long(hint: &str) -> RowProblem {
-    by_rules(Issue::new(FieldCode::TooLong, format!("must have at most 1 MiB; {hint}")).on("row"))
-}
-
-/// Returns the problem of a row that the rules refused, worded for a row of a file.
-pub(super) fn by_rules(error: Error) -> RowProblem {
-    let problem = RowProblem::from(error.clone());
-    match error {
-        Error::Validation(_) => {
-            let messages: Vec<&str> = problem.errors.iter().map(|error| error.message.as_str()).collect();
-            RowProblem { error: format!("{}.", messages.join("; ")), ..problem }
-        }
-        Error::InvalidJson(reason) => RowProblem { error: reason.replace("The body", "The line"), ..problem },
-        Error::ReferenceNotFound(field) => {
-            let error = format!(
-                "{field} must be the id of a contact of this account that is not deleted; import the contacts first, with the \
-                 ids that they have in their export."
-            );
-            // The field is named, and there is no more to say of it.
-            RowProblem { error, errors: Vec::new(), ..problem }
-        }
-        Error::EmailTaken { existing_id } => {
-            let error = format!("The contact {existing_id} has this email already.");
-            RowProblem { error, field: Some("email".to_owned()), ..problem }
-        }
-        _ => problem,
-    }
-}
-
-/// Returns the problem of a row whose import failed.
-pub(super) fn by_call(error: CallError) -> RowProblem {
-    match error {
-        CallError::Rules(error) => by_rules(error),
-        error @ CallError::Server(_) => {
-            let (error, code) = (Failure::from(error).message().to_owned(), "internal_error".to_owned());
-            RowProblem { error, code, field: None, errors: Vec::new(), existing_id: None }
-        }
-    }
-}
-
-/// Words a problem that the service reported for a row of a file.
-pub(super) fn reported(problem: RowProblem) -> RowProblem {
-    rules_error(problem.clone()).map_or(problem, by_rules)
-}
 
 /// A refused row as the report has it.
 #[derive(Serialize)]

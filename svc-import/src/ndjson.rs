@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, Read as _};
 
-use super::csv::MAX_ROW;
+use crate::csv::MAX_ROW;
 
 /// A line with its number, counted from 1.
 pub(super) struct Line {

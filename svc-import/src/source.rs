@@ -1,17 +1,14 @@
-//! The source of an import: a file or stdin, its format, and the number of bytes read.
+//! The source of an import: a file, its format, and the number of bytes read.
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::check::check;
-use super::columns::delimiter;
-use super::csv::Lexer;
-use crate::exit::{Exit, Failure};
-use crate::output::plain;
-use crate::values::Format;
+use crate::check::check;
+use crate::columns::delimiter;
+use crate::csv::Lexer;
+use crate::error::ImportError;
 
 /// The size of the read buffer, in bytes.
 const BUFFER: usize = 128 * 1024;
@@ -20,37 +17,61 @@ const MAX_HEADER: usize = 64 * 1024;
 
 pub(super) type Input = Box<dyn BufRead + Send>;
 
-/// An open file or stdin, with its format.
-pub(super) struct Source {
+/// The format of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Comma-separated values with a header row.
+    Csv,
+    /// One JSON object per line.
+    Ndjson,
+}
+
+impl Format {
+    /// Returns the format that the extension of a file names.
+    pub fn of_path(path: &Path) -> Option<Self> {
+        match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+            "csv" => Some(Self::Csv),
+            "ndjson" | "jsonl" | "json" => Some(Self::Ndjson),
+            _ => None,
+        }
+    }
+}
+
+/// A file with its format, checked to its end.
+pub struct Source {
     /// The rest of the file from the header of CSV, or from the first object of NDJSON.
     pub(super) input: Input,
-    pub(super) format: Format,
+    pub(crate) format: Format,
     /// The character between the cells of CSV.
     pub(super) delimiter: u8,
     /// The last byte of the end of a line: a line feed, or a carriage return in files without line feeds.
     pub(super) line_end: u8,
     /// The number of the line on which `input` begins, counted from 1.
     pub(super) line: u64,
-    pub(super) name: String,
     /// The size of the file in bytes.
-    pub(super) size: u64,
+    size: u64,
     /// How many rows the file can have at most: its number of lines, less the header of CSV and the lines before it.
-    pub(super) max_rows: u64,
+    max_rows: u64,
     read: Arc<AtomicU64>,
 }
 
 impl Source {
-    /// Opens a file, or stdin for `-`, and detects its format. A byte order mark and the lines to skip are skipped, as are
+    /// Detects the format of a file, if it is not given. A byte order mark and the lines to skip are skipped, as are
     /// lines before a header of CSV that mean nothing more: one such as `sep=;`, by which spreadsheets know the delimiter, and
-    /// the `{}` with which the exports of MYOB begin. The rest is then [checked](check) to its end.
-    pub(super) fn open(path: &Path, format: Option<Format>, skip_lines: u64) -> Result<Self, Failure> {
-        let name = if is_stdin(path) { "stdin".to_owned() } else { plain(&path.to_string_lossy()) };
-        let failed = |error: io::Error| Failure::new(Exit::Failed, format!("Cannot read {name}: {error}."));
-        let refused = |reason: String| Failure::new(Exit::Failed, reason);
-        let file = open_to_read_twice(path).map_err(failed)?;
-        let size = file.metadata().map_err(failed)?.len();
-        let start = (&file).stream_position().map_err(failed)?;
-        let mut input = BufReader::with_capacity(BUFFER, &file);
+    /// the `{}` with which the exports of MYOB begin. The rest is then checked to its end.
+    ///
+    /// # Errors
+    /// The file cannot be read, has another format, or is not valid.
+    pub fn new(
+        mut file: impl Read + Seek + Send + 'static,
+        format: Option<Format>,
+        skip_lines: u64,
+    ) -> Result<Self, ImportError> {
+        let failed = ImportError::Read;
+        let start = file.stream_position().map_err(failed)?;
+        let size = file.seek(SeekFrom::End(0)).map_err(failed)?;
+        file.seek(SeekFrom::Start(start)).map_err(failed)?;
+        let mut input = BufReader::with_capacity(BUFFER, &mut file);
 
         let mut mark = Vec::new();
         input.by_ref().take(3).read_to_end(&mut mark).map_err(failed)?;
@@ -58,89 +79,52 @@ impl Source {
         if has_mark {
             mark.clear();
         } else if mark.starts_with(b"\xff\xfe") || mark.starts_with(b"\xfe\xff") {
-            return Err(refused(format!("{name} is encoded in UTF-16; save it as UTF-8.")));
+            return Err(ImportError::Utf16);
         } else if mark == b"PK\x03" || mark == b"\xd0\xcf\x11" {
             // The new and the old format of workbooks.
-            return Err(refused(format!("{name} is a workbook of a spreadsheet; save it as CSV in UTF-8.")));
+            return Err(ImportError::Workbook);
         }
         let mut head = Head::new(Cursor::new(mark).chain(input));
         if head.skip(skip_lines).map_err(failed)? < skip_lines {
-            let reason = format!("--skip-lines {skip_lines} skips all of {name}, which has no more lines.");
-            return Err(Failure::new(Exit::Usage, reason));
+            return Err(ImportError::Skipped { lines: skip_lines });
         }
-        let format = format.or_else(|| by_name(path));
         if format != Some(Format::Csv)
             && let Some(filter) = head.filter_of_json().map_err(failed)?
         {
-            return Err(refused(format!(
-                "{name} has JSON that is not one object on each line, as an import reads it. Convert it, such as with \
-                 `jq -c '{filter}'`."
-            )));
+            return Err(ImportError::Json { filter });
         }
         let Start { format, delimiter } = head.detect(format).map_err(failed)?;
         let Head { line, line_end, dropped, .. } = head;
         let lexer = (format == Format::Csv).then(|| Lexer::new(delimiter, line_end, line));
         let begins = start + dropped + if has_mark { 3 } else { 0 };
-        (&file).seek(SeekFrom::Start(begins)).map_err(failed)?;
-        let lines = check(&file, lexer, line_end, line).map_err(failed)?;
-        let lines = lines.map_err(|fault| refused(fault.message(&name)))?;
+        file.seek(SeekFrom::Start(begins)).map_err(failed)?;
+        let lines = check(&mut file, lexer, line_end, line).map_err(failed)?.map_err(ImportError::File)?;
         let max_rows = lines.saturating_sub(u64::from(format == Format::Csv));
-        (&file).seek(SeekFrom::Start(begins)).map_err(failed)?;
+        file.seek(SeekFrom::Start(begins)).map_err(failed)?;
         let read = Arc::new(AtomicU64::new(begins - start));
         let input = Box::new(BufReader::with_capacity(BUFFER, CountingReader { raw: file, read: Arc::clone(&read) }));
-        Ok(Self { input, format, delimiter, line_end, line, name, size, max_rows, read })
+        Ok(Self { input, format, delimiter, line_end, line, size, max_rows, read })
+    }
+
+    /// Returns the format of the file.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// Returns the size of the file in bytes.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Returns how many rows the file can have at most.
+    pub fn max_rows(&self) -> u64 {
+        self.max_rows
     }
 
     /// Returns a function that returns the number of bytes read so far.
     pub(super) fn position(&self) -> impl Fn() -> u64 + use<> {
         let read = Arc::clone(&self.read);
         move || read.load(Ordering::Relaxed)
-    }
-}
-
-fn is_stdin(path: &Path) -> bool {
-    path.as_os_str() == "-"
-}
-
-/// Opens a file, or stdin for `-`. Input from a pipe is read to its end first, into a file without a name, since it has
-/// to be checked before it is imported.
-fn open_to_read_twice(path: &Path) -> io::Result<File> {
-    let file = if is_stdin(path) { file_of_stdin() } else { Some(File::open(path)?) };
-    let mut once: Box<dyn Read> = match file {
-        Some(file) if file.metadata()?.is_file() => return Ok(file),
-        Some(pipe) => Box::new(pipe),
-        None => Box::new(io::stdin()),
-    };
-    let no_copy = |error: io::Error| {
-        let folder = std::env::temp_dir();
-        let reason = format!("no copy of it can be made in {}: {error}; TMPDIR names another folder", folder.display());
-        io::Error::new(error.kind(), reason)
-    };
-    let mut copy = tempfile::tempfile().map_err(no_copy)?;
-    match io::copy(&mut once, &mut copy) {
-        Err(error) if error.kind() == io::ErrorKind::StorageFull => Err(no_copy(error)),
-        copied => copied.and_then(|_| copy.rewind()).map(|()| copy),
-    }
-}
-
-/// Returns stdin if the system lets it be opened again as a file.
-#[cfg(unix)]
-fn file_of_stdin() -> Option<File> {
-    use std::os::fd::AsFd as _;
-    Some(File::from(io::stdin().as_fd().try_clone_to_owned().ok()?))
-}
-
-#[cfg(not(unix))]
-fn file_of_stdin() -> Option<File> {
-    None
-}
-
-/// Detects the format by the extension.
-fn by_name(path: &Path) -> Option<Format> {
-    match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
-        "csv" => Some(Format::Csv),
-        "ndjson" | "jsonl" | "json" => Some(Format::Ndjson),
-        _ => None,
     }
 }
 
@@ -369,7 +353,7 @@ mod tests {
         for (name, want) in
             [("a.csv", Some(Format::Csv)), ("a.JSONL", Some(Format::Ndjson)), ("a.txt", None), ("-", None)]
         {
-            assert_eq!(by_name(Path::new(name)), want, "{name}");
+            assert_eq!(Format::of_path(Path::new(name)), want, "{name}");
         }
         for (text, want) in [
             ("{}", Format::Ndjson),

@@ -6,7 +6,7 @@ use std::fmt;
 ///
 /// The years of `YY` are those from 2000 to 2099. A day or a month may have one digit where another character follows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct DateFormat {
+pub struct DateFormat {
     text: String,
     parts: Vec<Part>,
 }
@@ -48,7 +48,7 @@ impl DateFormat {
     ///
     /// # Errors
     /// One of them is missing or there twice, or there are other letters or digits.
-    pub(super) fn parse(text: &str) -> Result<Self, &'static str> {
+    pub fn parse(text: &str) -> Result<Self, &'static str> {
         const FORM: &str = "must have DD, MM or MMM, and YYYY or YY, such as DD/MM/YYYY";
         let mut parts = Vec::new();
         let mut rest = text;

@@ -1,15 +1,15 @@
 //! Which field each column of a file is for.
 //!
 //! A column is for the field of the same name. Programs write names for people, such as `First Name`, so case does not count,
-//! nor which of spaces, hyphens and underscores are between the words. `--map` names the field of any other column, and takes
+//! nor which of spaces, hyphens and underscores are between the words. A mapping names the field of any other column, and takes
 //! precedence.
 
 use svc_core::input::json::Json;
 use svc_core::input::similar;
 
-use super::dates::{Zone, zone_of_column};
-use super::options::ColumnMapping;
-use crate::exit::{Exit, Failure};
+use crate::dates::{Zone, zone_of_column};
+use crate::error::ImportError;
+use crate::plan::{ColumnMapping, UnusedMapping};
 use crate::presets::PresetField;
 
 /// The most columns of a file that an error names.
@@ -22,7 +22,7 @@ const ADDRESS: [&str; 3] = ["city", "state", "postcode"];
 #[derive(Clone, Debug)]
 pub(super) struct ColumnNames {
     mapping: Vec<Mapping>,
-    /// The columns of `--from`.
+    /// The columns of the preset.
     preset: Option<&'static [PresetField]>,
     /// Whether columns that are for no field are skipped.
     ignore_unknown: bool,
@@ -30,7 +30,7 @@ pub(super) struct ColumnNames {
     fields: &'static [&'static str],
 }
 
-/// One `--map`.
+/// A mapping of the plan.
 #[derive(Clone, Debug)]
 struct Mapping {
     given: ColumnMapping,
@@ -41,9 +41,7 @@ struct Mapping {
 }
 
 /// The header of a CSV file.
-pub(super) struct Header<'h> {
-    /// The name of the file.
-    pub(super) file: &'h str,
+pub(super) struct Header {
     /// The line on which it begins.
     pub(super) line: u64,
     /// The names of the columns.
@@ -55,10 +53,21 @@ pub(super) struct Header<'h> {
 pub(super) struct Columns {
     /// The field that each column is for.
     fields: Vec<Option<&'static str>>,
-    /// The fields that `--from` reads from one of several columns: where these are, the preferred one first.
+    /// The fields that a preset reads from one of several columns: where these are, the preferred one first.
     alternatives: Vec<(&'static str, Vec<Option<usize>>)>,
     /// The time zone that the name of each column has.
     zones: Vec<Option<Zone>>,
+}
+
+/// A column of a CSV file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeaderColumn {
+    /// The name, without the blanks around it.
+    pub name: String,
+    /// The name by which a mapping finds this column and no other.
+    pub mapped_as: String,
+    /// The field that it is for. `None` if it is left out.
+    pub field: Option<&'static str>,
 }
 
 /// A cell of a row.
@@ -80,6 +89,20 @@ impl Columns {
     /// Returns whether a column is for one of these fields.
     pub(super) fn have(&self, fields: &[&str]) -> bool {
         self.fields.iter().flatten().any(|field| fields.contains(field))
+    }
+
+    /// Returns the columns with these names.
+    pub(super) fn described(&self, names: &[String]) -> Vec<HeaderColumn> {
+        let field = |position: usize| {
+            let is_one_of = |(_, columns): &&(&str, Vec<Option<usize>>)| columns.contains(&Some(position));
+            self.fields[position].or_else(|| self.alternatives.iter().find(is_one_of).map(|(field, _)| *field))
+        };
+        let described = |(position, name): (usize, &String)| HeaderColumn {
+            name: name.clone(),
+            mapped_as: mapped_as(names, position),
+            field: field(position),
+        };
+        names.iter().enumerate().map(described).collect()
     }
 
     /// Returns the fields with their cells in a row. Cells that are missing at its end are empty. Of several columns of a
@@ -114,7 +137,7 @@ impl Columns {
 }
 
 impl ColumnNames {
-    /// Creates it from the options of the command.
+    /// Creates it from the parts of a plan.
     ///
     /// # Errors
     /// A column is mapped to something that is no field, or two columns are mapped to one field.
@@ -123,7 +146,7 @@ impl ColumnNames {
         preset: Option<&'static [PresetField]>,
         ignore_unknown: bool,
         fields: &'static [&'static str],
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, ImportError> {
         let mut read: Vec<Mapping> = Vec::with_capacity(mapping.len());
         for given in mapping {
             let field = match &given.field {
@@ -131,13 +154,13 @@ impl ColumnNames {
                 Some(name) => {
                     let field = fields.iter().copied().find(|field| field == name);
                     Some(field.ok_or_else(|| {
-                        let meant = suggestion(name, fields);
-                        misused(format!("--map {given} names no field{meant}. The fields are {}.", fields.join(", ")))
+                        let meant = similar(name, fields.iter().copied());
+                        ImportError::UnknownField { mapping: given.clone(), meant, fields }
                     })?)
                 }
             };
             if let Some(other) = read.iter().find(|other| field.is_some() && other.field == field) {
-                return Err(misused(format!("--map {} and --map {given} name the same field.", other.given)));
+                return Err(ImportError::SameField { first: other.given.clone(), second: given.clone() });
             }
             read.push(Mapping { given: given.clone(), field, is_used: false });
         }
@@ -147,22 +170,21 @@ impl ColumnNames {
     /// Returns the columns of a header.
     ///
     /// # Errors
-    /// A column of `--map` is missing, a column that is used is there twice, or a column is unknown.
-    pub(super) fn columns(&self, header: &Header<'_>) -> Result<Columns, Failure> {
+    /// A mapped column is missing, a column that is used is there twice, or a column is unknown.
+    pub(super) fn columns(&self, header: &Header) -> Result<Columns, ImportError> {
         let names: Vec<String> = header.names.iter().map(|name| normalized(name)).collect();
         let mut columns: Vec<Option<&'static str>> = vec![None; names.len()];
         let mut is_mapped = vec![false; names.len()];
         for Mapping { given, field, .. } in &self.mapping {
             let found = positions(&given.column, &header.names, &names);
             match (found.as_slice(), field) {
-                ([], _) => return Err(misused(header.without(given, &names))),
-                ([first, _, ..], Some(_)) => return Err(misused(header.repeats(*first, field.unwrap_or_default()))),
+                ([], _) => return Err(header.without(given, &names)),
+                ([first, _, ..], Some(field)) => return Err(header.repeats(*first, field, true)),
                 _ => {}
             }
             for position in found {
                 if std::mem::replace(&mut is_mapped[position], true) {
-                    let name = header.name(position);
-                    return Err(misused(format!("--map {given} names the column {name}, which another --map names.")));
+                    return Err(ImportError::MappedTwice { mapping: given.clone(), column: header.name(position) });
                 }
                 columns[position] = *field;
             }
@@ -171,13 +193,13 @@ impl ColumnNames {
         let mut unknown = Vec::new();
         let mut alternatives = Vec::new();
         let preset = self.preset.unwrap_or_default().iter();
-        for (field, candidates) in preset.filter(|(field, _)| !mapped.contains(&Some(*field))) {
+        for (field, candidates) in preset.filter(|(field, _)| !mapped.contains(&Some(field.as_str()))) {
             let free = |position: &usize| !is_mapped[*position];
-            let find = |name: &&str| positions(name, &header.names, &names).into_iter().find(free);
+            let find = |name: &String| positions(name, &header.names, &names).into_iter().find(free);
             let found: Vec<Option<usize>> = candidates.iter().map(find).collect();
             if let Some(first) = found.iter().flatten().next() {
                 columns[*first] = Some(field);
-                alternatives.push((*field, found));
+                alternatives.push((field.as_str(), found));
             }
         }
         if self.preset.is_some() {
@@ -188,7 +210,7 @@ impl ColumnNames {
             match self.fields.iter().copied().find(|field| field == name) {
                 Some(field) if mapped.contains(&Some(field)) => {}
                 Some(field) if columns.contains(&Some(field)) => {
-                    return Err(Failure::new(Exit::Failed, header.repeats(position, field)));
+                    return Err(header.repeats(position, field, false));
                 }
                 Some(field) => columns[position] = Some(field),
                 None if is_derived(name, &names) => {}
@@ -196,23 +218,15 @@ impl ColumnNames {
             }
         }
         if columns.iter().all(Option::is_none) {
+            let (line, columns) = (header.line, listed(&unknown));
             return Err(match self.preset {
-                Some(_) => misused(header.without_preset(&unknown)),
-                None => Failure::new(Exit::Failed, header.without_fields(&unknown, self.fields)),
+                Some(_) => ImportError::NoPresetColumn { line, columns },
+                None => ImportError::NoFieldColumn { line, columns, fields: self.fields },
             });
         }
         if !unknown.is_empty() && !self.ignore_unknown && self.preset.is_none() {
-            let columns = if unknown.len() == 1 { "an unknown column" } else { "unknown columns" };
-            return Err(Failure::new(
-                Exit::Failed,
-                format!(
-                    "{} has {columns}: {}. The known columns are {}. Map a column to its field with --map, or with \
-                     --from if it knows the program that exported the file, or skip what is unknown with --ignore-unknown.",
-                    header.file,
-                    listed(&unknown),
-                    self.fields.join(", ")
-                ),
-            ));
+            let (columns, are_many) = (listed(&unknown), unknown.len() > 1);
+            return Err(ImportError::UnknownColumns { columns, are_many, fields: self.fields });
         }
         let zones = header.names.iter().map(|name| zone_of_column(name)).collect();
         Ok(Columns { fields: columns, alternatives, zones })
@@ -247,66 +261,32 @@ impl ColumnNames {
         named
     }
 
-    /// Returns what to say of the options that no line of an NDJSON file was for.
-    pub(super) fn unused(&self) -> Vec<String> {
+    /// Returns the mappings that no line of an NDJSON file was for.
+    pub(super) fn unused(&self) -> Vec<UnusedMapping> {
         let unused = self.mapping.iter().filter(|mapping| !mapping.is_used);
-        unused.map(|mapping| format!("--map {} had no effect: no row has this column.", mapping.given)).collect()
+        unused.map(|mapping| UnusedMapping::Column(mapping.given.clone())).collect()
     }
 }
 
-impl Header<'_> {
+impl Header {
     /// Returns the name of a column as errors show it.
     fn name(&self, position: usize) -> String {
         let name: String = self.names[position].chars().take(100).collect();
         format!("{name:?}")
     }
 
-    /// Words that a column of `--map` is missing.
-    fn without(&self, given: &ColumnMapping, names: &[String]) -> String {
+    /// Returns the error of a mapped column that is missing.
+    fn without(&self, given: &ColumnMapping, names: &[String]) -> ImportError {
         let meant = similar(&given.column, names.iter().map(String::as_str));
         let meant = meant.and_then(|meant| names.iter().position(|name| name == meant));
-        let meant = meant.map_or_else(String::new, |meant| format!(" (did you mean {}?)", self.name(meant)));
+        let meant = meant.map(|meant| self.name(meant));
         let all: Vec<String> = (0..names.len()).map(|position| self.name(position)).collect();
-        let file = self.file;
-        format!(
-            "--map {given} names no column of {file}{meant}. The columns on line {} are {}.",
-            self.line,
-            listed(&all)
-        )
+        ImportError::UnknownColumn { mapping: given.clone(), meant, line: self.line, columns: listed(&all) }
     }
 
-    /// Words that a column which is used has the name of another one.
-    fn repeats(&self, position: usize, field: &str) -> String {
-        let name = self.name(position);
-        let plain = name.trim_matches('"');
-        let file = self.file;
-        format!(
-            "{file} has more than one column {name}. Pick one, such as the second with --map \"{plain}#2={field}\"."
-        )
-    }
-
-    /// Words that no column is one of `--from`.
-    fn without_preset(&self, names: &[String]) -> String {
-        format!(
-            "--from knows no column of {}. The columns on line {} are {}. If the header is on a later line, skip the lines \
-             before it with --skip-lines N. `svc import --presets` lists the columns of each program.",
-            self.file,
-            self.line,
-            listed(names)
-        )
-    }
-
-    /// Words that no column is known: the line may not be the header.
-    fn without_fields(&self, unknown: &[String], fields: &[&str]) -> String {
-        let shown = if unknown.is_empty() { "nothing else".to_owned() } else { listed(unknown) };
-        format!(
-            "{} has no column that is a field on line {}, which has {shown}. If the header is on a later line, skip the lines \
-             before it with --skip-lines N. If the columns have other names, map them to fields with --map, or with --from if \
-             it knows the program that exported the file. The fields are {}.",
-            self.file,
-            self.line,
-            fields.join(", ")
-        )
+    /// Returns the error of a column that is used and has the name of another one.
+    fn repeats(&self, position: usize, field: &'static str, is_mapped: bool) -> ImportError {
+        ImportError::RepeatedColumn { column: self.name(position), field, is_mapped }
     }
 }
 
@@ -328,6 +308,14 @@ fn positions(column: &str, header: &[String], names: &[String]) -> Vec<usize> {
     nth.into_iter().collect()
 }
 
+/// Returns the name by which a mapping finds the column at a position of a header.
+pub(super) fn mapped_as(header: &[String], position: usize) -> String {
+    let name = &header[position];
+    let before = header[..position].iter().filter(|other| *other == name).count();
+    let is_alone = before == 0 && !header[position + 1..].contains(name);
+    if is_alone { name.clone() } else { format!("{name}#{}", before + 1) }
+}
+
 /// Returns whether a column repeats in other words what another one of the file says: the downloads of the dashboard have the
 /// name of the contact beside its id, and what is left to pay beside what was paid.
 fn is_derived(name: &str, names: &[String]) -> bool {
@@ -345,10 +333,6 @@ fn listed(names: &[String]) -> String {
         Some(first) if names.len() > MAX_NAMED => format!("{} and {} more", first.join(", "), names.len() - MAX_NAMED),
         _ => names.join(", "),
     }
-}
-
-fn misused(reason: String) -> Failure {
-    Failure::new(Exit::Usage, reason)
 }
 
 /// Returns a name in the form in which fields are named.
@@ -382,24 +366,28 @@ pub(super) fn delimiter(header: &[u8]) -> u8 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::options::column_mapping;
     use super::*;
 
     const FIELDS: [&str; 3] = ["email", "first_name", "postcode"];
 
-    fn names(mapping: &[&str], ignore_unknown: bool) -> Result<ColumnNames, Failure> {
-        let mapping: Vec<ColumnMapping> = mapping.iter().map(|text| column_mapping(text).unwrap()).collect();
+    fn column_mapping(text: &&str) -> ColumnMapping {
+        let (column, field) = text.rsplit_once('=').unwrap();
+        ColumnMapping { column: column.to_owned(), field: Some(field.to_owned()).filter(|field| !field.is_empty()) }
+    }
+
+    fn names(mapping: &[&str], ignore_unknown: bool) -> Result<ColumnNames, ImportError> {
+        let mapping: Vec<ColumnMapping> = mapping.iter().map(column_mapping).collect();
         ColumnNames::new(&mapping, None, ignore_unknown, &FIELDS)
     }
 
     /// Returns the fields of the columns, in which a column without one is a dash, or the text of the error.
     fn columns(header: &[&str], mapping: &[&str], ignore_unknown: bool) -> Result<String, String> {
         let header = header.iter().map(|name| (*name).to_owned()).collect();
-        let header = Header { file: "a.csv", line: 1, names: header };
+        let header = Header { line: 1, names: header };
         let columns = names(mapping, ignore_unknown).unwrap().columns(&header);
         let shown =
             |columns: Columns| columns.fields.iter().map(|field| field.unwrap_or("-")).collect::<Vec<_>>().join(" ");
-        columns.map(shown).map_err(|failure| failure.message().to_owned())
+        columns.map(shown).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -428,16 +416,15 @@ mod tests {
 
     #[test]
     fn a_preset_reads_the_first_column_that_is_not_empty_and_one_address() {
-        const PRESET: &[PresetField] = &[
-            ("phone", &["Mobile", "Work", "Home"]),
-            ("city", &["Work City", "Home City"]),
-            ("state", &["Work State", "Home State"]),
-        ];
+        let preset: Vec<PresetField> = serde_json::from_str(
+            r#"[["phone", ["Mobile", "Work", "Home"]], ["city", ["Work City", "Home City"]], ["state", ["Work State", "Home State"]]]"#,
+        )
+        .unwrap();
         let fields = &["phone", "city", "state", "email"];
-        let names = ColumnNames::new(&[], Some(PRESET), false, fields).unwrap();
+        let names = ColumnNames::new(&[], Some(preset.leak()), false, fields).unwrap();
         let header = ["Home", "Mobile", "Work City", "Work State", "Home City", "Home State"];
         let header = header.iter().map(|name| (*name).to_owned()).collect();
-        let columns = names.columns(&Header { file: "a.csv", line: 1, names: header }).unwrap();
+        let columns = names.columns(&Header { line: 1, names: header }).unwrap();
         for (row, want) in [
             (&["1", "2", "Perth", "WA", "Hobart", "TAS"][..], ["2", "Perth", "WA"]),
             (&["1", " ", "", "", "Hobart", "TAS"], ["1", "Hobart", "TAS"]),
@@ -460,17 +447,24 @@ mod tests {
     #[test]
     fn a_mapping_without_effect_is_refused() {
         for mapping in [&["a=frist_name"][..], &["a=email", "b=email"]] {
-            assert_eq!(names(mapping, false).unwrap_err().exit(), Exit::Usage, "{mapping:?}");
+            assert!(names(mapping, false).is_err(), "{mapping:?}");
         }
-        let error = |header, mapping| columns(header, mapping, true).unwrap_err();
+        let error = |header: &[&str], mapping: &[&str]| {
+            let names_of_header = header.iter().map(|name| (*name).to_owned()).collect();
+            names(mapping, true).unwrap().columns(&Header { line: 1, names: names_of_header }).unwrap_err()
+        };
         let missing = error(&["email", "Company"], &["Compny=first_name"]);
-        let want =
-            "--map Compny=first_name names no column of a.csv (did you mean \"Company\"?). The columns on line 1 are";
-        assert!(missing.starts_with(want), "{missing}");
-        assert!(error(&["email"], &["email#2=email"]).contains("names no column"));
-        assert!(error(&["email", "email"], &["email=email"]).contains("email#2=email"));
-        assert!(error(&["email"], &["email=email", "EMAIL=postcode"]).contains("another --map"));
-        assert!(error(&["Contacts 2026"], &[]).contains("--skip-lines"));
+        assert!(matches!(missing, ImportError::UnknownColumn { meant: Some(meant), .. } if meant == "\"Company\""));
+        assert!(matches!(error(&["email"], &["email#2=email"]), ImportError::UnknownColumn { .. }));
+        assert!(matches!(error(&["email", "email"], &["email=email"]), ImportError::RepeatedColumn { .. }));
+        assert!(matches!(error(&["email"], &["email=email", "EMAIL=postcode"]), ImportError::MappedTwice { .. }));
+        assert!(matches!(error(&["Contacts 2026"], &[]), ImportError::NoFieldColumn { .. }));
+    }
+
+    #[test]
+    fn a_column_has_a_name_of_its_own_for_mappings() {
+        let header = ["Email", "Name", "Email"].map(str::to_owned);
+        assert_eq!([0, 1, 2].map(|position| mapped_as(&header, position)), ["Email#1", "Name", "Email#2"]);
     }
 
     #[test]

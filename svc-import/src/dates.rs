@@ -6,12 +6,12 @@
 
 use svc_core::values::{Date, TimeZone, Timestamp};
 
-use super::date_format::DateFormat;
+use crate::date_format::DateFormat;
 
 /// How the dates of a column are read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DateReader<'r> {
-    /// The form of `--date-format`.
+    /// The form of the dates in the file.
     pub(super) format: Option<&'r DateFormat>,
     /// The time zone that the name of the column has, such as `Date (UTC)`.
     pub(super) column: Option<&'r Zone>,
@@ -53,7 +53,7 @@ impl DateReader<'_> {
         Ok(at.map(|at| self.account.date_at(at).to_string()))
     }
 
-    /// Returns the time of a text that is no RFC 3339: the beginning of a date in the form of `--date-format`, in the
+    /// Returns the time of a text that is no RFC 3339: the beginning of a date in the form of the file, in the
     /// account's time zone, or a time whose zone is named.
     ///
     /// # Errors

@@ -1,9 +1,9 @@
 //! How the text of a cell becomes the value of a field.
 //!
 //! Spreadsheets write amounts with a sign of the currency and separators between thousands, and dates in the order of their
-//! country. Amounts are read with a decimal point, or with a comma if `--decimal` says so; dates are read as `--date-format`
-//! says, and the order is never guessed; statuses and currencies are named by `--map-value`. A text that cannot be read is
-//! left as it is, so that the rules refuse it, and the refusal names the option that would read it. A text that the rules would take
+//! country. Amounts are read with a decimal point, or with a comma if the plan says so; dates are read in the form of the plan,
+//! and the order is never guessed; statuses and currencies are named by the plan. A text that cannot be read is left as it is,
+//! so that the rules refuse it, and the refusal has a hint at what would read it. A text that the rules would take
 //! for another value is refused here: an amount in another currency than its row, and formulas.
 
 use std::borrow::Cow;
@@ -13,12 +13,13 @@ use svc_core::input::json::Json;
 use svc_core::resources::invoices::InvoiceStatus;
 use svc_core::values::{Currency, TimeZone, formulas};
 
-use super::amounts::{amount, either};
-use super::columns::{Cell, Columns};
-use super::date_format::DateFormat;
-use super::dates::DateReader;
-use super::options::{Import, ValueMapping};
-use crate::exit::{Exit, Failure};
+use crate::amounts::{amount, either};
+use crate::columns::{Cell, Columns};
+use crate::date_format::DateFormat;
+use crate::dates::DateReader;
+use crate::error::{ImportError, PlanPart};
+use crate::hints::Hint;
+use crate::plan::{HintWords, Plan, UnusedMapping, ValueMapping};
 
 /// The fields that are dates.
 const DATES: [&str; 2] = ["issue_date", "due_date"];
@@ -37,21 +38,22 @@ enum EnumField {
 pub(super) struct CellReader {
     /// The names of the fields that are numbers.
     numbers: &'static [&'static str],
-    /// The character before the decimals of an amount, if an option names it.
+    /// The character before the decimals of an amount, if the plan names it.
     decimal: Option<char>,
     date_format: Option<DateFormat>,
     values: Vec<MappedValue>,
-    /// The statuses of `--from`.
-    statuses: &'static [(&'static str, &'static str)],
+    /// The statuses of the preset.
+    statuses: &'static [(String, String)],
     /// The account's time zone.
     zone: TimeZone,
     /// The account's currency.
     currency: Currency,
     /// The first amount whose point was taken for that of decimals, though it may separate thousands.
     assumed: Option<String>,
+    hints: HintWords,
 }
 
-/// One `--map-value`.
+/// A text that the plan names.
 #[derive(Clone, Debug)]
 struct MappedValue {
     given: ValueMapping,
@@ -65,70 +67,60 @@ struct MappedValue {
 }
 
 impl CellReader {
-    /// Creates it from the options of the command, for records with these fields.
+    /// Creates it from a plan, for records with these fields.
     ///
     /// # Errors
-    /// An option does not apply to these fields, or a value is neither a status nor a currency.
+    /// A part of the plan does not apply to these fields, or a value is neither a status nor a currency.
     pub(super) fn new(
-        options: &Import,
+        plan: &Plan,
         fields: &[&str],
         numbers: &'static [&'static str],
         zone: TimeZone,
         currency: Currency,
-    ) -> Result<Self, Failure> {
-        let misused = |reason: String| Failure::new(Exit::Usage, reason);
+    ) -> Result<Self, ImportError> {
         let has = |names: &[&str]| names.iter().any(|name| fields.contains(name));
-        if options.decimal.is_some() && numbers.is_empty() {
-            return Err(misused("--decimal applies to invoices only.".to_owned()));
+        if plan.decimal.is_some() && numbers.is_empty() {
+            return Err(ImportError::Inapplicable(PlanPart::Decimal));
         }
-        if options.date_format.is_some() && !has(&DATES) && !has(&TIMES) {
-            return Err(misused("--date-format applies to contacts and invoices only.".to_owned()));
+        if plan.date_format.is_some() && !has(&DATES) && !has(&TIMES) {
+            return Err(ImportError::Inapplicable(PlanPart::DateFormat));
         }
-        if !options.values.is_empty() && !has(&["status", "currency"]) {
-            return Err(misused("--map-value applies to invoices only, to their statuses and currencies.".to_owned()));
+        if !plan.values.is_empty() && !has(&["status", "currency"]) {
+            return Err(ImportError::Inapplicable(PlanPart::Values));
         }
-        let mut values: Vec<MappedValue> = Vec::with_capacity(options.values.len());
-        for given in &options.values {
+        let mut values: Vec<MappedValue> = Vec::with_capacity(plan.values.len());
+        for given in &plan.values {
             let Some((field, value)) = enum_value(&given.value) else {
-                let reason = format!(
-                    "--map-value {given} names neither a status nor a currency. The statuses are {}.",
-                    statuses()
-                );
-                return Err(misused(reason));
+                return Err(ImportError::UnknownValue(given.clone()));
             };
             if let Some(code) = other_currency(&given.text, &value) {
-                let reason =
-                    format!("--map-value {given} would take amounts in {code} for amounts in {value}; convert them.");
-                return Err(misused(reason));
+                return Err(ImportError::OtherCurrency { mapping: given.clone(), code, value });
             }
             let text = given.text.to_lowercase();
             if let Some(other) = values.iter().find(|other| other.text == text && other.field == field) {
-                return Err(misused(format!(
-                    "--map-value {} and --map-value {given} name the same text.",
-                    other.given
-                )));
+                return Err(ImportError::SameText { first: other.given.clone(), second: given.clone() });
             }
             values.push(MappedValue { given: given.clone(), text, field, value, is_used: false });
         }
-        let (decimal, date_format) = (options.decimal, options.date_format.clone());
-        let statuses = options.from.map_or(&[][..], |preset| preset.statuses);
-        Ok(Self { numbers, decimal, date_format, values, statuses, zone, currency, assumed: None })
+        let (decimal, date_format) = (plan.decimal, plan.date_format.clone());
+        let statuses = plan.preset.map_or(&[][..], |preset| &preset.statuses);
+        let hints = plan.hints;
+        Ok(Self { numbers, decimal, date_format, values, statuses, zone, currency, assumed: None, hints })
     }
 
-    /// Checks that the columns of a file have cells that the options are for.
+    /// Checks that the columns of a file have cells that the parts of the plan are for.
     ///
     /// # Errors
-    /// An option has no effect, as no column is for a field of its kind.
-    pub(super) fn check(&self, file: &str, columns: &Columns, options: &Import) -> Result<(), Failure> {
+    /// A part has no effect, as no column is for a field of its kind.
+    pub(super) fn check(&self, columns: &Columns) -> Result<(), ImportError> {
         let has = |names: &[&str]| columns.have(names);
-        let (option, what) = if options.decimal.is_some() && !has(self.numbers) {
-            ("--decimal", "an amount")
-        } else if options.date_format.is_some() && !has(&DATES) && !has(&TIMES) {
-            ("--date-format", "a date")
-        } else {
-            return Ok(());
-        };
-        Err(Failure::new(Exit::Usage, format!("{option} has no effect: no column of {file} is for {what}.")))
+        if self.decimal.is_some() && !has(self.numbers) {
+            return Err(ImportError::WithoutEffect(PlanPart::Decimal));
+        }
+        if self.date_format.is_some() && !has(&DATES) && !has(&TIMES) {
+            return Err(ImportError::WithoutEffect(PlanPart::DateFormat));
+        }
+        Ok(())
     }
 
     /// Reads the cell of a field. An empty cell is null. `currency` is the cell of the currency, if the row has one.
@@ -198,15 +190,12 @@ impl CellReader {
         (separator == '.') != fits
     }
 
-    /// Returns what to say of an amount that was read as one of two.
+    /// Returns an amount that was read as one of two, with a decimal point.
     pub(super) fn assumed(&self) -> Option<String> {
-        let text = self.assumed.as_ref()?;
-        Some(format!(
-            "Amounts such as {text} were read with a decimal point. If it separates thousands, use --decimal , instead."
-        ))
+        self.assumed.clone()
     }
 
-    /// Returns the value that an option names for a text, or that the text is in another case.
+    /// Returns the value that the plan names for a text, or that the text is in another case.
     fn value_of(&mut self, field: EnumField, text: &str) -> Option<String> {
         let lower = text.to_lowercase();
         match self.values.iter_mut().find(|value| value.field == field && value.text == lower) {
@@ -217,19 +206,19 @@ impl CellReader {
             None => {
                 let known =
                     self.statuses.iter().find(|(name, _)| field == EnumField::Status && name.to_lowercase() == lower);
-                let known = known.map(|(_, status)| (*status).to_owned());
+                let known = known.map(|(_, status)| status.clone());
                 known.or_else(|| enum_value(text).filter(|(of, _)| *of == field).map(|(_, value)| value))
             }
         }
     }
 
-    /// Adds to what is wrong with the fields of a row the options that would accept their cells. `cell` returns the text of
+    /// Adds to what is wrong with the fields of a row hints at what would accept their cells. `cell` returns the text of
     /// the cell of a field.
     pub(super) fn with_hints<'c>(&self, error: Error, cell: impl Fn(&str) -> Option<&'c str>) -> Error {
         let Error::Validation(violations) = error else { return error };
         let hinted = |violation: &Violation| {
             let hint = match cell(&violation.field).map(str::trim) {
-                Some("") => Some("its cell is empty".to_owned()),
+                Some("") => Some((self.hints)(&Hint::Empty)),
                 Some(text) => self.hint(&violation.field, text),
                 None => None,
             };
@@ -242,51 +231,48 @@ impl CellReader {
         Error::Validation(violations.as_slice().iter().map(hinted).collect::<Violations>())
     }
 
-    /// Returns which option would accept a cell.
+    /// Returns what would accept a cell.
     fn hint(&self, field: &str, text: &str) -> Option<String> {
         let shown: String = text.chars().take(100).collect();
+        self.hint_at(field, text, &shown).map(|hint| (self.hints)(&hint))
+    }
+
+    /// Returns what would accept a cell. Its text is shown as `shown`.
+    fn hint_at<'h>(&'h self, field: &str, text: &str, shown: &'h str) -> Option<Hint<'h>> {
         if self.numbers.contains(&field) {
             let [point, comma] = ['.', ','].map(|decimal| amount(text, decimal).map(|read| read.number));
             let is_comma = self.decimal == Some(',');
             return match (point, comma) {
-                (Some(point), Some(comma)) if point != comma => {
-                    Some(format!("{shown} is {point} with --decimal . and {comma} with --decimal ,"))
-                }
+                (Some(point), Some(comma)) if point != comma => Some(Hint::Either { text: shown, point, comma }),
                 (Some(_), Some(_)) => None,
-                (None, Some(comma)) if !is_comma => Some(format!("--decimal , reads {shown} as {comma}")),
-                (Some(_), None) if is_comma => Some(format!("--decimal , does not read {shown}")),
-                _ => Some(format!("it is {shown:?}")),
+                (None, Some(comma)) if !is_comma => Some(Hint::WithComma { text: shown, comma }),
+                (Some(_), None) if is_comma => Some(Hint::NotWithComma { text: shown }),
+                _ => Some(Hint::NoAmount { text: shown }),
             };
         }
         if DATES.contains(&field) || TIMES.contains(&field) {
             if !text.contains(|char: char| char.is_ascii_digit()) {
                 return None;
             }
-            let examples = examples_of_form(text);
             return Some(match &self.date_format {
-                Some(format) => format!("{shown} is no date of the form --date-format {format}"),
-                None => format!("name the form of {shown} with --date-format, such as --date-format {examples}"),
+                Some(format) => Hint::OtherDateForm { text: shown, format },
+                None => Hint::DateForm { text: shown, examples: examples_of_form(text) },
             });
         }
         // What a text stands for is never suggested.
         match field {
-            "status" => Some(format!(
-                "name the status of {shown:?} with --map-value \"{shown}=STATUS\", where STATUS is one of {}",
-                statuses()
-            )),
+            "status" => Some(Hint::Status { text: shown }),
             "currency" if is_code(text) => None,
-            "currency" => Some(format!(
-                "name the currency of {shown:?} with --map-value \"{shown}=CODE\", where CODE is its own code"
-            )),
-            "id" if text.len() < 32 => Some("--map id= leaves out a column with other ids".to_owned()),
+            "currency" => Some(Hint::Currency { text: shown }),
+            "id" if text.len() < 32 => Some(Hint::OtherId),
             _ => None,
         }
     }
 
-    /// Returns what to say of options that had no effect on any row.
-    pub(super) fn unused(&self) -> Vec<String> {
+    /// Returns the texts that no cell has.
+    pub(super) fn unused(&self) -> Vec<UnusedMapping> {
         let unused = self.values.iter().filter(|value| !value.is_used);
-        unused.map(|value| format!("--map-value {} had no effect: no cell has this text.", value.given)).collect()
+        unused.map(|value| UnusedMapping::Value(value.given.clone())).collect()
     }
 }
 
@@ -299,9 +285,9 @@ fn enum_value(name: &str) -> Option<(EnumField, String)> {
 
 /// Returns the forms that a date may have, with its own separators. Which is that of the file is left to people where the date
 /// does not tell.
-fn examples_of_form(text: &str) -> String {
+fn examples_of_form(text: &str) -> Vec<String> {
     if text.chars().any(char::is_alphabetic) {
-        return "\"DD MMM YYYY\"".to_owned();
+        return vec!["DD MMM YYYY".to_owned()];
     }
     let mut numbers = text.split(|char: char| !char.is_ascii_digit()).map(|number| number.parse::<u16>().unwrap_or(0));
     let (first, second) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
@@ -312,7 +298,7 @@ fn examples_of_form(text: &str) -> String {
         _ => &["DD/MM/YYYY", "MM/DD/YYYY"],
     };
     let separator = text.chars().find(|char| matches!(char, '/' | '.' | '-')).unwrap_or('/').to_string();
-    forms.iter().map(|form| form.replace('/', &separator)).collect::<Vec<_>>().join(" or ")
+    forms.iter().map(|form| form.replace('/', &separator)).collect()
 }
 
 /// Returns whether a text has the form of the code of a currency, also of one that there is no more.
@@ -345,10 +331,6 @@ pub(super) fn content(cell: &str) -> Result<Cow<'_, str>, Issue> {
     })
 }
 
-fn statuses() -> String {
-    InvoiceStatus::ALL.iter().map(|status| status.as_str()).collect::<Vec<_>>().join(", ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -363,6 +345,7 @@ mod tests {
             zone: TimeZone::parse("Australia/Sydney").unwrap(),
             currency: Currency::parse("AUD").unwrap(),
             assumed: None,
+            hints: |hint| format!("{hint:?}"),
         }
     }
 
@@ -405,15 +388,18 @@ mod tests {
             let want = Json::Number(want.unwrap_or_default().to_owned());
             assert_eq!(reader.read("total", text, Some(currency)), Ok(want), "{text} {currency} {decimal:?}");
         }
-        let hint = |text, decimal| CellReader { decimal, ..reader(None) }.hint("total", text);
+        let hint = |text, decimal| {
+            let hints: HintWords = |hint| hint.to_string();
+            CellReader { decimal, hints, ..reader(None) }.hint("total", text)
+        };
         for (text, decimal, want) in [
-            ("$1.239", None, Some("$1.239 is 1.239 with --decimal . and 1239 with --decimal ,")),
-            ("1,239", Some(','), Some("1,239 is 1239 with --decimal . and 1.239 with --decimal ,")),
-            ("1.239", Some('.'), Some("1.239 is 1.239 with --decimal . and 1239 with --decimal ,")),
-            ("1.239,00", None, Some("--decimal , reads 1.239,00 as 1239.00")),
-            ("0,500", None, Some("--decimal , reads 0,500 as 0.500")),
-            ("0.500", Some(','), Some("--decimal , does not read 0.500")),
-            ("12.50", Some(','), Some("--decimal , does not read 12.50")),
+            ("$1.239", None, Some("$1.239 is 1.239 with a decimal point and 1239 with a decimal comma")),
+            ("1,239", Some(','), Some("1,239 is 1239 with a decimal point and 1.239 with a decimal comma")),
+            ("1.239", Some('.'), Some("1.239 is 1.239 with a decimal point and 1239 with a decimal comma")),
+            ("1.239,00", None, Some("a decimal comma reads 1.239,00 as 1239.00")),
+            ("0,500", None, Some("a decimal comma reads 0,500 as 0.500")),
+            ("0.500", Some(','), Some("0.500 has no decimal comma")),
+            ("12.50", Some(','), Some("12.50 has no decimal comma")),
             ("a lot", None, Some("it is \"a lot\"")),
             ("-5", None, None),
         ] {
@@ -470,24 +456,20 @@ mod tests {
 
     #[test]
     fn no_hint_says_what_a_text_stands_for() {
-        let hint = |field, text| reader(None).hint(field, text);
-        assert_eq!(hint("currency", "BGN"), None);
-        assert_eq!(
-            hint("currency", "US Dollar").as_deref(),
-            Some("name the currency of \"US Dollar\" with --map-value \"US Dollar=CODE\", where CODE is its own code")
-        );
-        assert!(
-            hint("status", "Void").unwrap().contains("--map-value \"Void=STATUS\", where STATUS is one of draft, ")
-        );
-        for (date, want) in [
-            ("03/04/2099", "DD/MM/YYYY or MM/DD/YYYY"),
-            ("31.12.2099", "DD.MM.YYYY"),
-            ("12/31/2099", "MM/DD/YYYY"),
-            ("2099/4/3", "YYYY/MM/DD"),
-            ("3 Apr 2099", "\"DD MMM YYYY\""),
+        let reader = reader(None);
+        assert_eq!(reader.hint_at("currency", "BGN", "BGN"), None);
+        let dollar = Some(Hint::Currency { text: "US Dollar" });
+        assert_eq!(reader.hint_at("currency", "US Dollar", "US Dollar"), dollar);
+        assert_eq!(reader.hint_at("status", "Void", "Void"), Some(Hint::Status { text: "Void" }));
+        for (text, want) in [
+            ("03/04/2099", &["DD/MM/YYYY", "MM/DD/YYYY"][..]),
+            ("31.12.2099", &["DD.MM.YYYY"]),
+            ("12/31/2099", &["MM/DD/YYYY"]),
+            ("2099/4/3", &["YYYY/MM/DD"]),
+            ("3 Apr 2099", &["DD MMM YYYY"]),
         ] {
-            let hint = hint("due_date", date).unwrap();
-            assert!(hint.ends_with(&format!("--date-format {want}")), "{hint}");
+            let examples = want.iter().map(|form| (*form).to_owned()).collect();
+            assert_eq!(reader.hint_at("due_date", text, text), Some(Hint::DateForm { text, examples }));
         }
         for (text, value, want) in
             [("BGN", "EUR", Some("BGN")), ("usd", "AUD", Some("USD")), ("AUD", "AUD", None), ("Euro", "EUR", None)]

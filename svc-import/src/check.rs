@@ -1,8 +1,9 @@
 //! The check of a whole file before its first row is imported: whatever is wrong with the file itself, and not with a row.
 
+use std::fmt;
 use std::io::{self, Read};
 
-use super::csv::{Fault, Lexer};
+use crate::csv::{Fault, Lexer};
 
 /// How many bytes are checked at a time.
 const CHUNK: usize = 128 * 1024;
@@ -11,28 +12,40 @@ const MAX_SHOWN: usize = 30;
 
 /// A mistake in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum FileFault {
+pub enum FileFault {
     /// A byte that is not UTF-8, with the text around it as Windows-1252 would have it.
-    Encoding { line: u64, byte: u8, text: String },
+    Encoding {
+        /// The line of the byte.
+        line: u64,
+        /// The byte.
+        byte: u8,
+        /// The text around it.
+        text: String,
+    },
     /// A NUL, as in files that are UTF-16.
-    Nul { line: u64 },
+    Nul {
+        /// The line of the NUL.
+        line: u64,
+    },
     /// The file is no CSV.
     Csv(Fault),
 }
 
-impl FileFault {
-    /// Returns what is wrong and what to do, for people.
-    pub(super) fn message(&self, file: &str) -> String {
+impl fmt::Display for FileFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Encoding { line, byte, text } => format!(
-                "{file} is not UTF-8: line {line} has the byte 0x{byte:02X}. Save the file as CSV in UTF-8. Read as Windows-1252, \
-                 as some spreadsheets write it, the text there is {text:?}; if that is right, convert the file with \
-                 `iconv -f WINDOWS-1252 -t UTF-8`. Nothing was imported."
+            Self::Encoding { line, byte, text } => write!(
+                f,
+                "The file is not UTF-8: line {line} has the byte 0x{byte:02X}. Save the file as CSV in UTF-8. Read as \
+                 Windows-1252, as some spreadsheets write it, the text there is {text:?}."
             ),
-            Self::Nul { line } => format!(
-                "{file} has a NUL character on line {line}, as files in UTF-16 have. Save it as CSV in UTF-8. Nothing was imported."
-            ),
-            Self::Csv(fault) => format!("{file} is not valid CSV: {fault}. Correct the file. Nothing was imported."),
+            Self::Nul { line } => {
+                write!(
+                    f,
+                    "The file has a NUL character on line {line}, as files in UTF-16 have. Save it as CSV in UTF-8."
+                )
+            }
+            Self::Csv(fault) => write!(f, "The file is not valid CSV: {fault}. Correct the file."),
         }
     }
 }

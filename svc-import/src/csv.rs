@@ -17,14 +17,28 @@ const MAX_CELLS: usize = 1024;
 
 /// Why a file is no CSV.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
+pub enum Fault {
     /// The file ends within the quotes that open on this line.
-    Unclosed { opened: u64 },
-    /// A quoted cell, which begins on one line, goes on after its closing quote on another. `is_escaped` says whether there is
-    /// a backslash before that quote.
-    AfterQuote { opened: u64, line: u64, is_escaped: bool },
+    Unclosed {
+        /// The line of the opening quote.
+        opened: u64,
+    },
+    /// A quoted cell, which begins on one line, goes on after its closing quote on another.
+    AfterQuote {
+        /// The line of the opening quote.
+        opened: u64,
+        /// The line of the closing quote.
+        line: u64,
+        /// Whether there is a backslash before the closing quote.
+        is_escaped: bool,
+    },
     /// A line ends otherwise than the header.
-    LineEnd { line: u64, is_return: bool },
+    LineEnd {
+        /// The number of the line.
+        line: u64,
+        /// Whether it ends with a carriage return alone, and not with a line feed.
+        is_return: bool,
+    },
 }
 
 impl fmt::Display for Fault {
@@ -418,10 +432,10 @@ mod tests {
                             byte
                         })
                         .collect();
-                    let reader = csv::ReaderBuilder::new()
+                    let reader = ::csv::ReaderBuilder::new()
                         .has_headers(false)
                         .flexible(true)
-                        .terminator(csv::Terminator::Any(line_end))
+                        .terminator(::csv::Terminator::Any(line_end))
                         .from_reader(&*text);
                     let rows = reader
                         .into_records()

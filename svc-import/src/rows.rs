@@ -1,25 +1,29 @@
-//! Reads and validates rows one by one, and sends them on in groups.
+//! Reads and validates rows one by one, and returns them in groups.
 
 use std::borrow::Cow;
+use std::marker::PhantomData;
 
 use svc_core::error::{Error, FieldCode, Issue};
 use svc_core::imports::{Duplicates, Import, ImportRecord, ImportRow, MAX_ROWS};
 use svc_core::input::Input as _;
 use svc_core::input::json::{self, Json};
-use svc_core::platform::RowProblem;
-use tokio::sync::mpsc;
+use svc_core::platform::{ImportKind, RowProblem};
+use svc_core::resources::contacts::Contact;
+use svc_core::resources::invoices::Invoice;
+use svc_core::resources::kinds::AccountRecord;
 
-use super::amounts;
-use super::cells::{CellReader, content};
-use super::columns::{Cell, ColumnNames, Columns, Header};
-use super::csv::{Lexer, MAX_ROW, ReadError, Records};
-use super::ndjson::Lines;
-use super::options;
-use super::refusals::{by_rules, too_long};
-use super::source::{Input, Source};
-use crate::exit::{Exit, Failure};
+use crate::amounts;
+use crate::cells::{CellReader, content};
+use crate::check::FileFault;
+use crate::checked_plan::CheckedPlan;
+use crate::columns::{Cell, ColumnNames, Columns, Header, HeaderColumn};
+use crate::csv::{Lexer, MAX_ROW, ReadError, Records};
+use crate::error::ImportError;
+use crate::ndjson::Lines;
+use crate::plan::UnusedMapping;
 use crate::presets::InvoiceRows;
-use crate::values::Format;
+use crate::problems::{of_rules, too_long};
+use crate::source::{Format, Input, Source};
 
 /// The number of bytes of the file after which a group is complete, however few rows it has.
 const GROUP_BYTES: u64 = 8 << 20;
@@ -29,83 +33,170 @@ const GROUP_JSON: usize = MAX_ROW - 1024;
 const ROW_JSON: usize = 64;
 
 /// A row that was read.
-pub(super) struct Row {
+#[derive(Clone, Debug)]
+pub struct Row {
     /// The line on which the row begins, counted from 1.
-    pub(super) line: u64,
-    pub(super) parsed: Result<ImportRow, RowProblem>,
+    pub line: u64,
+    /// The record that can be imported, or what is wrong with the row.
+    pub parsed: Result<ImportRow, RowProblem>,
 }
 
 /// Rows that are imported in one transaction.
-#[derive(Default)]
-pub(super) struct Group {
-    pub(super) rows: Vec<Row>,
+#[derive(Clone, Debug, Default)]
+pub struct Group {
+    /// The rows, in the order of the file.
+    pub rows: Vec<Row>,
     /// The number of bytes of the file that were read up to the end of this group.
-    pub(super) end: u64,
+    pub end: u64,
     /// The number of blank rows up to the end of this group.
-    pub(super) blank: u64,
-    /// In the last group, what to say of options that had no effect on any row.
-    pub(super) unused: Vec<String>,
-    /// In the last group, what to say of amounts that were read as one of two.
-    pub(super) assumed: Option<String>,
+    pub blank: u64,
+    /// In the last group, the mappings that had no effect on any row.
+    pub unused: Vec<UnusedMapping>,
+    /// In the last group, an amount that was read with a decimal point, though the point may separate thousands.
+    pub assumed: Option<String>,
 }
 
-/// Reads until the end of the file or until the channel is closed. `unique_email` says whether an email address identifies a
-/// contact of the account.
-pub(super) fn read<R: Import>(mut parser: Parser, unique_email: bool, groups: &mpsc::Sender<Result<Group, Failure>>) {
-    let broken = |name: &str, error: ReadError| {
-        let again = "rows that were added are not added twice";
-        let reason = match error {
-            ReadError::Io(error) => {
-                format!("Cannot read {name} any further: {error}. Run the same command again to continue; {again}.")
-            }
-            ReadError::Malformed(fault) => format!(
-                "{name} was changed while it was imported, and is not valid CSV now: {fault}. It was imported up to the last group \
-                 of {MAX_ROWS} rows before that. Correct it, check what was imported, and run the same command again; {again}."
-            ),
+impl CheckedPlan {
+    /// Returns the rows of a file. Of CSV, it reads the header.
+    ///
+    /// # Errors
+    /// The file has no header, or the plan does not fit its columns.
+    pub fn read(self, source: Source) -> Result<Rows, ImportError> {
+        match self.kind {
+            ImportKind::Contacts => Rows::new::<Contact>(source, self),
+            ImportKind::Invoices => Rows::new::<Invoice>(source, self),
+            ImportKind::All => Rows::new::<AccountRecord>(source, self),
+        }
+    }
+}
+
+/// The rows of a file in groups, each of which fits into one request. After an error, there are no more.
+pub struct Rows {
+    groups: Box<dyn Iterator<Item = Result<Group, ImportError>> + Send>,
+    columns: Vec<HeaderColumn>,
+}
+
+impl Rows {
+    fn new<R: Import>(source: Source, plan: CheckedPlan) -> Result<Self, ImportError> {
+        let unique_email = plan.unique_email;
+        let (parser, columns) = Parser::new::<R>(source, plan)?;
+        let groups = Groups::<R> {
+            parser,
+            unique_email,
+            duplicates: Duplicates::default(),
+            group: Group::default(),
+            json: 0,
+            start: 0,
+            next: Next::Row,
+            records: PhantomData,
         };
-        Failure::new(Exit::Failed, reason)
-    };
-    // The only part of an import that grows with the file.
-    let mut duplicates = Duplicates::default();
-    let (mut group, mut json, mut start) = (Group::default(), 0, 0);
-    let send = |group: Group| groups.blocking_send(Ok(group)).is_ok();
-    loop {
-        let before = (parser.position)();
-        let (line, input) = match parser.next::<R>() {
-            Ok(Some(next)) => next,
-            Ok(None) => {
-                let (end, blank) = ((parser.position)(), parser.blank());
-                send(Group { end, blank, unused: parser.unused(), assumed: parser.assumed(), ..group });
-                return;
+        Ok(Self { groups: Box::new(groups), columns })
+    }
+
+    /// Returns the columns of CSV, with the fields that they are for. NDJSON has none.
+    pub fn columns(&self) -> &[HeaderColumn] {
+        &self.columns
+    }
+}
+
+impl Iterator for Rows {
+    type Item = Result<Group, ImportError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.groups.next()
+    }
+}
+
+/// Collects the rows of a file in groups.
+struct Groups<R> {
+    parser: Parser,
+    /// Whether an email address identifies a contact of the account.
+    unique_email: bool,
+    /// The only part of an import that grows with the file.
+    duplicates: Duplicates,
+    group: Group,
+    /// The size of the rows of the group in a request, in bytes.
+    json: usize,
+    /// Where the group begins in the file.
+    start: u64,
+    next: Next,
+    records: PhantomData<fn() -> R>,
+}
+
+/// The item that comes next.
+enum Next {
+    Row,
+    Error(ImportError),
+    Nothing,
+}
+
+impl<R: Import> Iterator for Groups<R> {
+    type Item = Result<Group, ImportError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match std::mem::replace(&mut self.next, Next::Row) {
+            Next::Row => {}
+            Next::Error(error) => {
+                self.next = Next::Nothing;
+                return Some(Err(error));
             }
-            Err(error) => {
-                let (end, blank) = ((parser.position)(), parser.blank());
-                // The rows before a missing quote may be wrong as well.
-                let is_dropped = group.rows.is_empty() || matches!(error, ReadError::Malformed(_));
-                if is_dropped || send(Group { end, blank, ..group }) {
-                    let _ = groups.blocking_send(Err(broken(&parser.name, error)));
+            Next::Nothing => {
+                self.next = Next::Nothing;
+                return None;
+            }
+        }
+        loop {
+            let before = (self.parser.position)();
+            let (line, input) = match self.parser.next::<R>() {
+                Ok(Some(next)) => next,
+                Ok(None) => {
+                    self.next = Next::Nothing;
+                    let (unused, assumed) = (self.parser.unused(), self.parser.assumed());
+                    return Some(Ok(Group { unused, assumed, ..self.complete((self.parser.position)()) }));
                 }
-                return;
+                Err(error) => {
+                    // The rows before a missing quote may be wrong as well.
+                    let is_dropped = self.group.rows.is_empty() || matches!(error, ReadError::Malformed(_));
+                    let error = match error {
+                        ReadError::Io(error) => ImportError::ReadRest(error),
+                        ReadError::Malformed(fault) => ImportError::Changed(fault),
+                    };
+                    if is_dropped {
+                        self.next = Next::Nothing;
+                        return Some(Err(error));
+                    }
+                    self.next = Next::Error(error);
+                    return Some(Ok(self.complete((self.parser.position)())));
+                }
+            };
+            let unique_email = self.unique_email;
+            let parsed = input.and_then(|input| to_send::<R>(&input, &mut self.duplicates, unique_email));
+            let size = parsed.as_ref().map_or(0, |row| row.record.json_len() + ROW_JSON);
+            let is_full = self.json + size > GROUP_JSON && !self.group.rows.is_empty();
+            let full = is_full.then(|| {
+                let full = Group { end: before, ..std::mem::take(&mut self.group) };
+                (self.json, self.start) = (0, before);
+                full
+            });
+            self.group.rows.push(Row { line, parsed });
+            self.group.blank = self.parser.blank();
+            self.json += size;
+            if full.is_some() {
+                return full.map(Ok);
             }
-        };
-        let row = Row { line, parsed: input.and_then(|input| to_send::<R>(&input, &mut duplicates, unique_email)) };
-        let size = row.parsed.as_ref().map_or(0, |row| row.record.json_len() + ROW_JSON);
-        if json + size > GROUP_JSON && !group.rows.is_empty() {
-            if !send(Group { end: before, ..std::mem::take(&mut group) }) {
-                return;
+            let end = (self.parser.position)();
+            if self.group.rows.len() >= MAX_ROWS || end - self.start > GROUP_BYTES {
+                return Some(Ok(self.complete(end)));
             }
-            (json, start) = (0, before);
         }
-        group.rows.push(row);
-        group.blank = parser.blank();
-        json += size;
-        let end = (parser.position)();
-        if group.rows.len() >= MAX_ROWS || end - start > GROUP_BYTES {
-            if !send(Group { end, ..std::mem::take(&mut group) }) {
-                return;
-            }
-            (json, start) = (0, end);
-        }
+    }
+}
+
+impl<R> Groups<R> {
+    /// Returns the group, which ends here in the file, and begins the next one.
+    fn complete(&mut self, end: u64) -> Group {
+        (self.json, self.start) = (0, end);
+        Group { end, blank: self.parser.blank(), ..std::mem::take(&mut self.group) }
     }
 }
 
@@ -124,16 +215,15 @@ fn to_send<R: Import>(
 }
 
 /// Parses one row after the other.
-pub(super) struct Parser {
-    name: String,
+struct Parser {
     /// Returns the number of bytes read so far.
     position: Box<dyn Fn() -> u64 + Send>,
-    rows: Rows,
+    rows: RowReader,
     /// Whether empty cells leave the fields of existing contacts as they are.
     keep_empty: bool,
 }
 
-enum Rows {
+enum RowReader {
     Csv(Box<CsvRows>),
     Ndjson { lines: Lines<Input>, names: ColumnNames },
 }
@@ -163,37 +253,34 @@ struct CsvRow {
 type ReadRow<R> = (u64, Result<<R as Import>::Row, RowProblem>);
 
 impl Parser {
-    /// Creates a parser. For CSV, reads and validates the header.
-    pub(super) fn new<R: Import>(
-        source: Source,
-        names: ColumnNames,
-        reader: CellReader,
-        options: &options::Import,
-    ) -> Result<Self, Failure> {
+    /// Creates a parser. Of CSV, reads and validates the header.
+    fn new<R: Import>(source: Source, plan: CheckedPlan) -> Result<(Self, Vec<HeaderColumn>), ImportError> {
         let position = Box::new(source.position());
-        let Source { input, format, delimiter, line_end, line, name, .. } = source;
+        let Source { input, format, delimiter, line_end, line, .. } = source;
+        let CheckedPlan { names, reader, strict, keep_empty, invoice_rows, .. } = plan;
+        let mut header = Vec::new();
         let rows = match format {
-            Format::Ndjson => Rows::Ndjson { lines: Lines::new(input, line_end, line), names },
+            Format::Ndjson => RowReader::Ndjson { lines: Lines::new(input, line_end, line), names },
             Format::Csv => {
                 let mut records = Records::new(input, Lexer::new(delimiter, line_end, line));
-                let (columns, width) = columns::<R>(&mut records, &name, &names)?;
-                reader.check(&name, &columns, options)?;
-                let width = options.strict.then_some(width);
-                let invoice_rows = options.from.map_or(InvoiceRows::Whole, |preset| preset.invoice_rows);
-                Rows::Csv(Box::new(CsvRows { records, columns, reader, width, invoice_rows, next: None }))
+                let (columns, width, shown) = columns::<R>(&mut records, &names)?;
+                reader.check(&columns)?;
+                header = columns.described(&shown);
+                let width = strict.then_some(width);
+                RowReader::Csv(Box::new(CsvRows { records, columns, reader, width, invoice_rows, next: None }))
             }
         };
-        Ok(Self { name, position, rows, keep_empty: options.keep_empty })
+        Ok((Self { position, rows, keep_empty }, header))
     }
 
     fn next<R: Import>(&mut self) -> Result<Option<ReadRow<R>>, ReadError> {
         match &mut self.rows {
-            Rows::Csv(rows) => rows.next::<R>(self.keep_empty),
-            Rows::Ndjson { lines, names } => {
+            RowReader::Csv(rows) => rows.next::<R>(self.keep_empty),
+            RowReader::Ndjson { lines, names } => {
                 let Some(line) = lines.next()? else { return Ok(None) };
                 let input = match line.bytes {
                     None => Err(too_long("each line must be one JSON object")),
-                    Some(bytes) => object::<R>(&bytes, names, self.keep_empty).map_err(by_rules),
+                    Some(bytes) => object::<R>(&bytes, names, self.keep_empty).map_err(of_rules),
                 };
                 Ok(Some((line.number, input)))
             }
@@ -203,24 +290,24 @@ impl Parser {
     /// Returns the number of blank rows so far.
     fn blank(&self) -> u64 {
         match &self.rows {
-            Rows::Csv(rows) => rows.records.blank(),
-            Rows::Ndjson { lines, .. } => lines.blank(),
+            RowReader::Csv(rows) => rows.records.blank(),
+            RowReader::Ndjson { lines, .. } => lines.blank(),
         }
     }
 
-    /// Returns what to say of options that had no effect on any row.
-    fn unused(&self) -> Vec<String> {
+    /// Returns the mappings that had no effect on any row.
+    fn unused(&self) -> Vec<UnusedMapping> {
         match &self.rows {
-            Rows::Csv(rows) => rows.reader.unused(),
-            Rows::Ndjson { names, .. } => names.unused(),
+            RowReader::Csv(rows) => rows.reader.unused(),
+            RowReader::Ndjson { names, .. } => names.unused(),
         }
     }
 
-    /// Returns what to say of amounts that were read as one of two.
+    /// Returns an amount that was read as one of two.
     fn assumed(&self) -> Option<String> {
         match &self.rows {
-            Rows::Csv(rows) => rows.reader.assumed(),
-            Rows::Ndjson { .. } => None,
+            RowReader::Csv(rows) => rows.reader.assumed(),
+            RowReader::Ndjson { .. } => None,
         }
     }
 }
@@ -239,7 +326,7 @@ impl CsvRows {
                     break;
                 }
                 match self.other_currency(&row, &more) {
-                    Some(error) if row.members.is_ok() => row.members = Err(by_rules(error)),
+                    Some(error) if row.members.is_ok() => row.members = Err(of_rules(error)),
                     _ => row.add(more),
                 }
             }
@@ -247,7 +334,7 @@ impl CsvRows {
         let CsvRow { line, members, texts } = row;
         let cell = |field: &str| texts.iter().find(|(name, _)| *name == field).map(|(_, text)| text.as_str());
         let input = members.and_then(|members| {
-            from_members::<R>(members, keep_empty).map_err(|error| by_rules(self.reader.with_hints(error, cell)))
+            from_members::<R>(members, keep_empty).map_err(|error| of_rules(self.reader.with_hints(error, cell)))
         });
         Ok(Some((line, input)))
     }
@@ -284,7 +371,7 @@ impl CsvRows {
             first.filter(|first| is_blank(read.text("currency")) && first.is_continued_by(&read, *invoice_rows));
         let currency = first.unwrap_or(&read).text("currency");
         read.members =
-            check_width(&row, columns, *width).and_then(|()| members(&cells, reader, currency)).map_err(by_rules);
+            check_width(&row, columns, *width).and_then(|()| members(&cells, reader, currency)).map_err(of_rules);
         Ok(Some(read))
     }
 }
@@ -335,37 +422,31 @@ impl CsvRow {
     }
 }
 
-/// Reads the header, and returns the fields that it names and the number of its cells.
+/// Reads the header, and returns the fields that it names, the number of its cells and the names of the columns.
 fn columns<R: Import>(
     records: &mut Records<Input>,
-    file: &str,
     names: &ColumnNames,
-) -> Result<(Columns, usize), Failure> {
-    let failed = |reason: String| Failure::new(Exit::Failed, format!("{file} {reason}"));
+) -> Result<(Columns, usize, Vec<String>), ImportError> {
     let header = match records.next() {
-        Err(ReadError::Io(reason)) => return Err(failed(format!("cannot be read: {reason}."))),
-        Err(ReadError::Malformed(fault)) => return Err(failed(format!("is not valid CSV: {fault}."))),
-        Ok(None) => {
-            return Err(failed("is empty; the first row of a CSV file must contain the field names.".to_owned()));
-        }
+        Err(ReadError::Io(error)) => return Err(ImportError::Read(error)),
+        Err(ReadError::Malformed(fault)) => return Err(ImportError::File(FileFault::Csv(fault))),
+        Ok(None) => return Err(ImportError::Empty),
         Ok(Some(header)) => header,
     };
-    let cells = header.cells.ok_or_else(|| failed("has no header row: its first row is too long.".to_owned()))?;
+    let cells = header.cells.ok_or(ImportError::LongHeader)?;
     let width = cells.len();
     let name = |cell: &[u8]| {
-        let name =
-            std::str::from_utf8(cell).map_err(|_| failed("is not UTF-8; save it as CSV in UTF-8.".to_owned()))?;
+        let name = std::str::from_utf8(cell).map_err(|_| ImportError::HeaderEncoding)?;
         Ok(content(name).map_or_else(|_| name.to_owned(), Cow::into_owned).trim().to_owned())
     };
-    let mut shown: Vec<String> = cells.iter().map(name).collect::<Result<_, Failure>>()?;
+    let mut shown: Vec<String> = cells.iter().map(name).collect::<Result<_, ImportError>>()?;
     // Spreadsheets write the empty cells at the end of a header, which are no columns.
     while shown.pop_if(|name| name.is_empty()).is_some() {}
-    let columns = names.columns(&Header { file, line: header.line, names: shown })?;
+    let header = Header { line: header.line, names: shown };
+    let columns = names.columns(&header)?;
     match R::REQUIRED.iter().find(|field| !columns.have(&[**field])) {
-        Some(field) => Err(failed(format!(
-            "has no column {field}, which is required. Name the column that has it with --map COLUMN={field}."
-        ))),
-        None => Ok((columns, width)),
+        Some(field) => Err(ImportError::RequiredField { field }),
+        None => Ok((columns, width, header.names)),
     }
 }
 
