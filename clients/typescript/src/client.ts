@@ -1,4 +1,4 @@
-import { Collection, type Creatable, type Deletable, type Readable, type Syncable, type Updatable } from "./collection.js";
+import { Collections } from "./generated/collections.js";
 import type { components, paths } from "./generated/schema.js";
 import { isObject } from "./json.js";
 import { json, Transport, type CallOptions, type CallParts, type ClientOptions, type Method, type RawResponse } from "./transport.js";
@@ -7,13 +7,10 @@ import { json, Transport, type CallOptions, type CallParts, type ClientOptions, 
 export type Schemas = components["schemas"];
 
 /** The filters of a list, such as `Filter<"/contacts">`. */
-export type Filter<P extends keyof paths> = paths[P] extends { get: { parameters: { query?: infer Q } } } ? NonNullable<Q> : never;
+export type Filter<P extends keyof paths> = QueryOf<paths[P]>;
 
-type Kept<N extends "Contact" | "Invoice" | "Booking" | "Quote" | "Job", R = Schemas[N]> = Readable<Schemas[N], Filter<`/${Lowercase<N>}s`>> & Syncable<R>;
-type Written<N extends "Contact" | "Booking" | "Quote" | "Job" | "Webhook", R, C = R> = Creatable<C, Schemas[`${N}Create`]> & Updatable<R, Schemas[`${N}Update`]>;
-type Work<N extends "Booking" | "Quote" | "Job"> = Kept<N> & Written<N, Schemas[N]>;
-type Contact = Schemas["Contact"];
-type Subscription = Schemas["WebhookSubscription"];
+/** The query of the list of a path. */
+export type QueryOf<Path> = Path extends { get: { parameters: { query?: infer Q } } } ? NonNullable<Q> : never;
 
 /**
  * A client of the API for one API key or one access of an app, and so for one account.
@@ -21,27 +18,15 @@ type Subscription = Schemas["WebhookSubscription"];
  * Every call can be repeated: GET changes nothing, a POST carries an `Idempotency-Key`, a PATCH sets the same values again, and
  * what was deleted stays so. So the client repeats what a lost connection or a busy service may have kept from being done.
  */
-export class Client {
-  /** The contacts: people and companies that the business deals with. */
-  readonly contacts!: Kept<"Contact", Contact & { deleted_at?: string }> & Written<"Contact", Contact> & Deletable;
-  /** The invoices, which the API can only read. */
-  readonly invoices!: Kept<"Invoice">;
-  /** The bookings: appointments with a contact. */
-  readonly bookings!: Work<"Booking">;
-  /** The quotes: offers of work at a price. */
-  readonly quotes!: Work<"Quote">;
-  /** The jobs: work at a site, from the first quote to the invoice. */
-  readonly jobs!: Work<"Job">;
-  /** The webhook subscriptions. They cannot be synced, as responses do not have their `updated_at`. */
-  readonly webhooks!: Readable<Subscription, Filter<"/webhooks">> & Written<"Webhook", Subscription, Schemas["WebhookSubscriptionWithSecret"]> & Deletable;
+export class Client extends Collections {
   /** @internal */
   readonly transport: Transport;
 
   /** Makes a client. It does not connect before its first call. Throws {@link InvalidArgumentError}. */
   constructor(options: ClientOptions) {
-    this.transport = new Transport(options);
-    const names = ["contacts", "invoices", "bookings", "quotes", "jobs", "webhooks"] as const;
-    for (const name of names) Object.assign(this, { [name]: new Collection(this.transport, name) });
+    const transport = new Transport(options);
+    super(transport);
+    this.transport = transport;
   }
 
   /** Checks the key and the connection, and returns the account of the key and the time of the service. */

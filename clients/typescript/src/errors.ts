@@ -27,9 +27,17 @@ export abstract class SvcError extends Error {
   /** How many attempts the client made. */
   attempts = 0;
   /** The HTTP status of the response, if one arrived. */
-  readonly status?: number;
+  declare readonly status?: number;
   /** When the service accepts the next request, in milliseconds from the response, if the response says so. */
-  readonly retryAfterMs?: number;
+  declare readonly retryAfterMs?: number;
+  /** The id by which the operator of the service finds the request in the log, if the response has one. */
+  declare readonly requestId?: string;
+
+  /** @internal */
+  constructor(message: string, { cause, ...fields }: ErrorOptions & { [name: string]: unknown } = {}) {
+    super(message, cause === undefined ? {} : { cause });
+    Object.assign(this, fields);
+  }
 
   /** Whether the same request may succeed later: the service is busy or not reached. */
   get isTransient(): boolean {
@@ -50,16 +58,8 @@ export class ApiError extends SvcError {
   declare readonly errors: readonly FieldError[];
   /** The id of the contact that has the email address, with the code `email_taken`. */
   declare readonly existingId?: string;
-  /** The id by which the operator of the service finds the request in the log. */
-  declare readonly requestId?: string;
   /** The time of the service. @internal */
   declare readonly date?: string;
-
-  /** @internal */
-  constructor(message: string, fields: Pick<ApiError, "status" | "code" | "errors"> & Partial<ApiError>) {
-    super(message);
-    Object.assign(this, fields);
-  }
 
   /** Returns whether the failure has this code, and so the fields that come with it. */
   is<C extends ErrorCode>(code: C): this is ApiError & { readonly code: C } & (C extends keyof Details ? Details[C] : unknown) {
@@ -75,16 +75,8 @@ export class ApiError extends SvcError {
 export class TransportError extends SvcError {
   readonly kind = "transport";
   override name = "TransportError";
-
-  /** @internal */
-  constructor(
-    /** What happened. Browsers do not say whether there was a connection: there it is always `connection_lost`. */
-    readonly reason: "not_connected" | "timed_out" | "connection_lost",
-    options: ErrorOptions,
-  ) {
-    const texts = { not_connected: "no connection to the service", timed_out: "the service did not respond in time" };
-    super(reason === "connection_lost" ? "the connection ended before the response did" : texts[reason], options);
-  }
+  /** What happened. Browsers do not say whether there was a connection: there it is always `connection_lost`. */
+  declare readonly reason: "not_connected" | "timed_out" | "connection_lost";
 }
 
 /** A response that is not one of the API: an error page of a proxy, JSON of another form, or too much of it. */
@@ -94,14 +86,6 @@ export class UnexpectedResponseError extends SvcError {
   declare readonly status: number;
   /** The first characters of the body, 200 at most. */
   declare readonly start: string;
-  /** The id by which the operator of the service finds the request in the log, if the response has one. */
-  declare readonly requestId?: string;
-
-  /** @internal */
-  constructor(reason: string, fields: Pick<UnexpectedResponseError, "status" | "start"> & Partial<UnexpectedResponseError>) {
-    super(`the response with status ${fields.status} is not one of the API: ${reason}; it begins with ${JSON.stringify(fields.start)}`);
-    Object.assign(this, fields);
-  }
 }
 
 /** The request cannot be sent, as an argument is not valid. */

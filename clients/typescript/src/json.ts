@@ -5,7 +5,9 @@ import { AMOUNTS } from "./generated/amounts.js";
 export type Fields = Record<string, unknown>;
 
 // A quote inside of a string has a backslash before it, so `{"` and `,"` only ever begin a name.
-const NUMBERS = new RegExp(`([{,]\\s*"(?:${AMOUNTS.join("|")})"\\s*:\\s*)(-?\\d[\\d.eE+-]*)`, "g");
+const NAME = `([{,]\\s*"(?:${AMOUNTS.join("|")})"\\s*:\\s*)`;
+const NUMBERS = new RegExp(`${NAME}(-?(?:0|[1-9]\\d*)(?:\\.\\d+)?(?:[eE][+-]?\\d+)?)(?=\\s*[,}])`, "g");
+const STRINGS = new RegExp(`${NAME}"([^"]*)"`, "g");
 
 /** Parses JSON in which amounts of money are numbers into one in which they are the same digits as strings. */
 export function parse(text: string): unknown {
@@ -14,14 +16,14 @@ export function parse(text: string): unknown {
 
 /** Writes an input as JSON, in which amounts are the digits of their strings. */
 export function stringify(input: object): string {
-  const members = Object.entries(input).filter(([, value]) => value !== undefined);
-  return `{${members.map(([name, value]) => `${JSON.stringify(name)}:${member(name, value)}`).join(",")}}`;
+  return JSON.stringify(input, checked).replace(STRINGS, "$1$2");
 }
 
-function member(name: string, value: unknown): string {
-  if (!AMOUNTS.includes(name) || value === null) return JSON.stringify(value);
-  if (typeof value === "string" && /^-?(0|[1-9]\d*)(\.\d+)?$/.test(value)) return value;
-  throw new InvalidArgumentError(`${name} must be a decimal string such as "99.95", not ${JSON.stringify(value)}`);
+/** Returns a member of an input, unless it is an amount that is not valid. */
+function checked(name: string, value: unknown): unknown {
+  const isAmount = AMOUNTS.includes(name) && value !== undefined && value !== null;
+  if (!isAmount || (typeof value === "string" && /^-?(0|[1-9]\d*)(\.\d+)?$/.test(value))) return value;
+  throw new InvalidArgumentError(`${name} must be a decimal string such as "99.95", not the ${typeof value} ${JSON.stringify(String(value))}`);
 }
 
 /** Returns what a function returns, or undefined if it throws. */

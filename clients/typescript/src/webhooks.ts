@@ -4,6 +4,7 @@
  * @module
  */
 import { InvalidArgumentError, SvcError } from "./errors.js";
+import { REFUSALS } from "./generated/refusals.js";
 import type { webhooks } from "./generated/schema.js";
 import { bytes, isObject, orUndefined, parse } from "./json.js";
 
@@ -29,36 +30,6 @@ export interface VerifierOptions {
 /** The headers of a request: those of `fetch`, or an object, as Node and Express have it. */
 export type DeliveryHeaders = Headers | { readonly [name: string]: string | readonly string[] | undefined };
 
-const REASONS = {
-  empty_secret: "the secret is empty; pass the `secret` that was returned when the subscription was created",
-  secret_whitespace: "the secret contains white space; remove it, such as the line feed at the end of a file",
-  secret_not_base64: "the secret is not `whsec_` followed by base64; pass the whole secret unchanged",
-  public_key_as_secret: "the secret is a public key, with which anyone could sign; pass it in `publicKeys`",
-  empty_public_key: "the public key is empty; pass the public key of the subscription, which begins with `whpk_`",
-  not_public_key: "the public key does not begin with `whpk_`; pass it unchanged, and no secret or private key",
-  public_key_not_base64: "the public key is not base64 after `whpk_`; pass it unchanged, without white space",
-  public_key_wrong_length: "the public key does not have 32 bytes after `whpk_`; pass it unchanged",
-  no_secret: "X-SVC-Signature is made with the secret, and the verifier has only public keys; add the secret",
-  empty_header: "the signature header is empty or missing; check that no proxy removes it",
-  missing_prefix: "the signature does not begin with `sha256=`; pass X-SVC-Signature unchanged",
-  wrong_length: "the signature does not have 64 digits after `sha256=`; pass X-SVC-Signature unchanged and once",
-  not_hex: "the signature is not hex; pass X-SVC-Signature unchanged",
-  upper_case_hex: "the signature is in upper-case hex; pass X-SVC-Signature unchanged",
-  mismatch: "the signature does not match; pass the bytes of the body as received, and the whole secret of this subscription",
-  missing_delivered_at: "the body has no string `delivered_at`, which the maximum age requires; pass the whole body",
-  invalid_delivered_at: "`delivered_at` is not an RFC 3339 time in UTC; pass the whole body",
-  stale: "the delivery was sent longer ago than the maximum age; check the clock of this machine",
-  from_future: "the delivery was sent in the future; check the clock of this machine",
-  malformed_body: "the body is signed, and is no event",
-  invalid_id: "webhook-id is empty, missing or contains a dot; pass the header unchanged",
-  invalid_timestamp: "webhook-timestamp is missing or not in Unix seconds; pass the header unchanged",
-  no_v1_signature: "webhook-signature has no entry that begins with `v1,`; pass the whole header",
-  not_base64: "webhook-signature is not base64 of 32 bytes after `v1,`; pass the header unchanged",
-  no_v1a_signature: "webhook-signature has no entry that begins with `v1a,`; set `signature` of the subscription to `ed25519`",
-  v1a_not_base64: "webhook-signature is not base64 of 64 bytes after `v1a,`; pass the header unchanged",
-  too_many_signatures: "webhook-signature has more entries than the service sends; pass the header unchanged and once",
-};
-
 /** Why a delivery was refused. Respond with a status such as 401: the service counts a failed attempt and tries again. */
 export class VerifyError extends SvcError {
   readonly kind = "verify";
@@ -67,15 +38,16 @@ export class VerifyError extends SvcError {
   /** @internal */
   constructor(
     /** The reason, for programs and metrics. Codes do not change. */
-    readonly code: keyof typeof REASONS,
+    readonly code: keyof typeof REFUSALS,
   ) {
-    super(REASONS[code]);
+    super(REFUSALS[code]);
   }
 }
 
 type Code = VerifyError["code"];
 type Bytes = Uint8Array<ArrayBuffer>;
-type Key = { key: Promise<CryptoKey>; algorithm: string };
+/** Returns for each signature of a body whether this key made it. */
+type Key = (signatures: Bytes[], body: Bytes) => Promise<boolean[]>;
 /** A version of `webhook-signature`: how its entries begin, the bytes of a signature, and how many are checked. */
 type Version = { prefix: string; length: number; most: number; missing: Code; malformed: Code };
 
@@ -95,13 +67,16 @@ export class Verifier {
   constructor(options: VerifierOptions) {
     const { secrets = [], publicKeys = [] } = options;
     this.#options = options;
-    this.#whole = secrets.map((secret) => importKey("HMAC", wholeKey(secret)));
+    if (secrets.length + publicKeys.length === 0) throw new VerifyError("empty_secret");
+    for (const secret of secrets) {
+      check(secret, { empty_secret: /./s, public_key_as_secret: /^(?!whpk_)/, secret_whitespace: /^\S+$/ });
+    }
+    this.#whole = secrets.map((secret) => secretKey(bytes(secret)));
     this.#decoded = secrets.map((secret) => {
       const key = decode(secret.replace(/^whsec_/, ""));
-      return key?.length ? importKey("HMAC", key) : undefined;
+      return key?.length ? secretKey(key) : undefined;
     });
-    this.#public = publicKeys.map((key) => importKey("Ed25519", publicKey(key)));
-    if (secrets.length + publicKeys.length === 0) throw new VerifyError("empty_secret");
+    this.#public = publicKeys.map(publicKey);
   }
 
   /** Verifies a delivery and returns its event. `body` is as it was received, before anything parses it. */
@@ -117,37 +92,44 @@ export class Verifier {
     const { maxAgeSeconds = 300, futureToleranceSeconds = 60, now = Date.now } = this.#options;
     const [received, at] = [raw(body), now() / 1000];
     const standard = header(headers, "webhook-signature");
-    const sent = standard === undefined ? await this.#bySecret(headers, received) : await this.#standard(headers, standard, received);
+    if (standard === undefined) await this.#checkOwn(header(headers, "x-svc-signature") ?? "", received);
+    else await this.#checkStandard(headers, standard, received);
     if (maxAgeSeconds === null) return;
-    const age = at - sent();
-    if (age > maxAgeSeconds) throw new VerifyError("stale");
-    if (-age > futureToleranceSeconds) throw new VerifyError("from_future");
+    const age = at - (standard === undefined ? deliveredAt(received) : Number(header(headers, "webhook-timestamp")));
+    // No time is within a bound that is no number.
+    if (!(age <= maxAgeSeconds)) throw new VerifyError("stale");
+    if (!(-age <= futureToleranceSeconds)) throw new VerifyError("from_future");
   }
 
-  async #bySecret(headers: DeliveryHeaders, body: Bytes): Promise<() => number> {
-    const text = header(headers, "x-svc-signature") ?? "";
-    if (this.#whole.length === 0 && text) throw new VerifyError("no_secret");
-    if (!(await matches(this.#whole, [parseSignature(text)], body))) throw new VerifyError("mismatch");
-    return () => deliveredAt(body);
+  async #checkOwn(signature: string, body: Bytes): Promise<void> {
+    check(signature, { empty_header: /./s });
+    if (this.#whole.length === 0) throw new VerifyError("no_secret");
+    check(signature, { missing_prefix: /^sha256=/, wrong_length: /^.{71}$|[^\0-\x7f]/su, not_hex: /^.{7}[\da-f]*$/i, upper_case_hex: /^[^A-F]*$/ });
+    const digits = signature.slice(7).match(/../g) ?? [];
+    if (!(await isSigned(this.#whole, [Uint8Array.from(digits, (pair) => parseInt(pair, 16))], body))) throw new VerifyError("mismatch");
   }
 
-  async #standard(headers: DeliveryHeaders, entries: string, body: Bytes): Promise<() => number> {
+  async #checkStandard(headers: DeliveryHeaders, entries: string, body: Bytes): Promise<void> {
     const id = header(headers, "webhook-id") ?? "";
     const timestamp = header(headers, "webhook-timestamp") ?? "";
     // With a dot in the id, part of the body could be passed off as the timestamp.
-    if (!id || id.includes(".")) throw new VerifyError("invalid_id");
-    if (!/^\d+$/.test(timestamp) || !Number.isSafeInteger(Number(timestamp))) throw new VerifyError("invalid_timestamp");
-    if (!entries) throw new VerifyError("empty_header");
-    const prefix = bytes(`${id}.${timestamp}.`);
-    const signed = new Uint8Array(prefix.length + body.length);
-    signed.set(prefix);
-    signed.set(body, prefix.length);
+    check(id, { invalid_id: /^[^.]+$/ });
+    check(timestamp, { invalid_timestamp: /^\d{1,18}$/ });
+    check(entries, { empty_header: /./s });
+    const signed = new Uint8Array(await new Blob([`${id}.${timestamp}.`, body]).arrayBuffer());
     const refusals: (Code | undefined)[] = [];
     if (this.#decoded.length > 0) refusals.push(await refusal(V1, this.#decoded, entries.split(" "), signed));
     if (this.#public.length > 0) refusals.push(await refusal(V1A, this.#public, entries.split(" "), signed));
-    if (refusals.includes(undefined)) return () => Number(timestamp);
     // The error is about the entries that are there.
-    throw new VerifyError(refusals.find((code) => code !== V1.missing && code !== V1A.missing) ?? refusals[0] ?? "mismatch");
+    const code = refusals.find((code) => code !== V1.missing && code !== V1A.missing) ?? refusals[0];
+    if (!refusals.includes(undefined)) throw new VerifyError(code ?? "mismatch");
+  }
+}
+
+/** Throws the first code whose pattern a text does not match. */
+function check(text: string, patterns: { [C in Code]?: RegExp }): void {
+  for (const [code, pattern] of Object.entries(patterns)) {
+    if (!pattern.test(text)) throw new VerifyError(code as Code);
   }
 }
 
@@ -159,52 +141,53 @@ async function refusal(version: Version, keys: (Key | undefined)[], entries: str
   if (!signatures.every((signature) => signature?.length === length)) return malformed;
   if (keys.includes(undefined)) return "secret_not_base64";
   if (signatures.length > most) return "too_many_signatures";
-  return (await matches(keys as Key[], signatures as Bytes[], signed)) ? undefined : "mismatch";
+  return (await isSigned(keys as Key[], signatures as Bytes[], signed)) ? undefined : "mismatch";
 }
 
+/** Returns whether any key made any signature. All are tried, so that the time does not tell which one matched. */
+async function isSigned(keys: Key[], signatures: Bytes[], body: Bytes): Promise<boolean> {
+  const results = await Promise.all(keys.map((key) => key(signatures, body)));
+  return results.flat().includes(true);
+}
+
+/** Returns a header. `Headers` may be of another realm or library, so that they are no instance of this one. */
 function header(headers: DeliveryHeaders, name: string): string | undefined {
-  if (headers instanceof Headers) return headers.get(name) ?? undefined;
-  const value = headers[name] ?? Object.entries(headers).find(([other]) => other.toLowerCase() === name)?.[1];
-  return typeof value === "string" ? value : value?.join(", ");
+  if (typeof headers.get === "function") return (headers as Headers).get(name) ?? undefined;
+  const found = Object.entries(headers).find(([other, value]) => other.toLowerCase() === name && value !== undefined);
+  return found && [found[1]].flat().join(", ");
 }
 
+/** Returns the bytes of a body, which may be of another realm. */
 function raw(body: unknown): Bytes {
   if (typeof body === "string") return bytes(body);
-  if (body instanceof ArrayBuffer) return new Uint8Array(body);
-  if (body instanceof Uint8Array) return body as Bytes;
+  if (ArrayBuffer.isView(body)) return new Uint8Array(body.buffer as ArrayBuffer, body.byteOffset, body.byteLength);
+  if (Object.prototype.toString.call(body) === "[object ArrayBuffer]") return new Uint8Array(body as ArrayBuffer);
   throw new InvalidArgumentError("pass the body as it was received: bytes or text, and not what a parser made of it");
 }
 
-function importKey(algorithm: string, key: Bytes): Key {
-  const parameters = algorithm === "HMAC" ? { name: algorithm, hash: "SHA-256" } : { name: algorithm };
-  const imported = crypto.subtle.importKey("raw", key, parameters, false, ["verify"]);
+function importKey(key: Bytes, algorithm: { name: string; hash?: string }, usage: KeyUsage): Promise<CryptoKey> {
+  const imported = crypto.subtle.importKey("raw", key, algorithm, false, [usage]);
   // What fails is thrown where the key is used.
   imported.catch(() => undefined);
-  return { key: imported, algorithm };
+  return imported;
 }
 
-/** Returns whether any key verifies any signature. All are tried, so that the time does not tell which one matched. */
-async function matches(keys: Key[], signatures: Bytes[], signed: Bytes): Promise<boolean> {
-  const results = keys.flatMap(({ key, algorithm }) =>
-    signatures.map(async (signature) => crypto.subtle.verify(algorithm, await key, signature, signed)),
-  );
-  return (await Promise.all(results)).includes(true);
+function secretKey(secret: Bytes): Key {
+  const key = importKey(secret, { name: "HMAC", hash: "SHA-256" }, "sign");
+  return async (signatures, body) => {
+    // The body is hashed once, however many signatures there are, and each byte compared, wherever they differ.
+    const mac = new Uint8Array(await crypto.subtle.sign("HMAC", await key, body));
+    return signatures.map((signature) => mac.reduce((differs, byte, at) => differs | (byte ^ Number(signature[at])), 0) === 0);
+  };
 }
 
-function wholeKey(secret: string): Bytes {
-  if (!secret) throw new VerifyError("empty_secret");
-  if (secret.startsWith("whpk_")) throw new VerifyError("public_key_as_secret");
-  if (/\s/.test(secret)) throw new VerifyError("secret_whitespace");
-  return bytes(secret);
-}
-
-function publicKey(text: string): Bytes {
-  if (!text) throw new VerifyError("empty_public_key");
-  if (!text.startsWith("whpk_")) throw new VerifyError("not_public_key");
-  const key = decode(text.slice(5));
-  if (!key) throw new VerifyError("public_key_not_base64");
-  if (key.length !== 32) throw new VerifyError("public_key_wrong_length");
-  return key;
+function publicKey(text: string): Key {
+  check(text, { empty_public_key: /./s, not_public_key: /^whpk_/ });
+  const decoded = decode(text.slice(5));
+  if (decoded?.length !== 32) throw new VerifyError(decoded ? "public_key_wrong_length" : "public_key_not_base64");
+  const key = importKey(decoded, { name: "Ed25519" }, "verify");
+  const verifies = async (signature: Bytes, body: Bytes) => crypto.subtle.verify("Ed25519", await key, signature, body);
+  return (signatures, body) => Promise.all(signatures.map((signature) => verifies(signature, body)));
 }
 
 /** Decodes base64 in its one canonical form. */
@@ -213,21 +196,10 @@ function decode(text: string): Bytes | undefined {
   return binary !== undefined && btoa(binary) === text ? Uint8Array.from(binary, (char) => char.charCodeAt(0)) : undefined;
 }
 
-function parseSignature(text: string): Bytes {
-  if (!text) throw new VerifyError("empty_header");
-  if (!text.startsWith("sha256=")) throw new VerifyError("missing_prefix");
-  const digits = text.slice(7);
-  // The length is that of the bytes in UTF-8.
-  if (bytes(digits).length !== 64) throw new VerifyError("wrong_length");
-  if (!/^[0-9a-fA-F]*$/.test(digits)) throw new VerifyError("not_hex");
-  if (/[A-F]/.test(digits)) throw new VerifyError("upper_case_hex");
-  return Uint8Array.from(digits.match(/../g) ?? [], (pair) => parseInt(pair, 16));
-}
-
 /** Returns the time in the body, in Unix seconds. */
 function deliveredAt(body: Bytes): number {
-  const event = orUndefined(() => JSON.parse(new TextDecoder().decode(body)) as { delivered_at?: unknown } | null);
-  const text = event?.delivered_at;
+  const event = orUndefined(() => JSON.parse(new TextDecoder().decode(body)) as unknown);
+  const text = isObject(event) && event["delivered_at"];
   if (typeof text !== "string") throw new VerifyError("missing_delivered_at");
   const [, seconds, fraction = ""] = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{1,9})?Z$/.exec(text) ?? [];
   const time = Date.parse(`${seconds}Z`);
