@@ -1,5 +1,4 @@
-import { InvalidArgumentError } from "./errors.js";
-import { isObject, type Fields } from "./json.js";
+import { requireArgument } from "./errors.js";
 import { json, unexpected, type Transport } from "./transport.js";
 import type { CallOptions, CallParts, CreateOptions, Method, Query, RawResponse } from "./transport.js";
 
@@ -47,42 +46,42 @@ export type Syncable<R> = Pick<Collection<R>, "sync">;
 
 /** A list of records. Nothing is read before it is asked for. */
 export class List<R> implements AsyncIterable<R> {
-  #query: Query;
-  #time: string | undefined;
-  #read: (query: Query) => Promise<RawResponse>;
-
   /** @internal */
-  constructor(transport: Transport, path: string, query: Query, options?: CallOptions, time?: "updated_at" | "created_at") {
-    this.#query = query;
-    this.#time = time;
-    this.#read = async (query) => transport.call("GET", path, { query: checked(query), options });
-  }
+  constructor(
+    private readonly transport: Transport, private readonly path: string, private readonly query: Query,
+    private readonly options?: CallOptions, private readonly time?: "updated_at" | "created_at",
+  ) {}
 
   /** Reads one page: the first, or that of the `cursor` in the filter. It has 50 records unless the filter has a `limit`. */
   async page(): Promise<Page<R>> {
-    return json(await this.#read(this.#query), isPage);
+    return json(await this.#read(this.query), { data: [{}], next_cursor: "string|null" });
   }
 
   /** Reads page after page, with 200 records unless the filter has a `limit`. */
   async *pages(): AsyncGenerator<Page<R>, void, undefined> {
-    const seen = new Set<unknown>([this.#query["cursor"]]);
-    for (let query: Query = { limit: 200, ...this.#query }; ; ) {
+    const seen = new Set<unknown>([this.query["cursor"]]);
+    for (let query: Query = { limit: 200, ...this.query }; ; ) {
       const response = await this.#read(query);
-      const page = json<Page<R>>(response, (value) => isPage(value, this.#time));
+      const page = json<Page<R>>(response, { data: [this.time ? { [this.time]: "string" } : {}], next_cursor: "string|null" });
       yield page;
-      const cursor = page.next_cursor;
-      if (cursor === null) return;
-      if (seen.has(cursor)) throw unexpected(response, "its next_cursor was that of an earlier page");
-      seen.add(cursor);
-      query = { ...query, cursor };
+      if (page.next_cursor === null) return;
+      if (seen.has(page.next_cursor)) throw unexpected(response, "its next_cursor was that of an earlier page");
+      seen.add(page.next_cursor);
+      query = { ...query, cursor: page.next_cursor };
     }
+  }
+
+  async #read(query: Query): Promise<RawResponse> {
+    const limit = query["limit"] ?? 1;
+    requireArgument(Number.isInteger(limit) && Number(limit) >= 1 && Number(limit) <= 200, `the limit must be from 1 to 200, not ${limit}`);
+    return this.transport.call("GET", this.path, { query, options: this.options });
   }
 
   /** Reads page after page, each with the time of its last record. @internal */
   async *synced(): AsyncGenerator<SyncPage<R>, void, undefined> {
     for await (const { data } of this.pages()) {
-      const last = data.at(-1) as Fields | undefined;
-      if (last) yield { records: data, position: { updated_at: String(last[this.#time ?? ""]) } };
+      const last = data.at(-1) as { [time: string]: string } | undefined;
+      if (last) yield { records: data, position: { updated_at: last[this.time ?? ""] ?? BEGINNING } };
     }
   }
 
@@ -90,13 +89,6 @@ export class List<R> implements AsyncIterable<R> {
   async *[Symbol.asyncIterator](): AsyncGenerator<R, void, undefined> {
     for await (const page of this.pages()) yield* page.data;
   }
-}
-
-/** Returns the query of a list, unless its limit is none. */
-function checked(query: Query): Query {
-  const limit = query["limit"] ?? 1;
-  if (Number.isInteger(limit) && Number(limit) >= 1 && Number(limit) <= 200) return query;
-  throw new InvalidArgumentError(`the limit must be from 1 to 200, not ${limit}`);
 }
 
 /**
@@ -153,32 +145,23 @@ export class Collection<R, F = object, I = object> {
   async #call(method: Method, target: string | KnownVersion, header: string, rest: CallParts): Promise<RawResponse> {
     if (typeof target === "string") return this.transport.call(method, path(this.name, target), rest);
     const { id, etag } = target;
-    if (!etag) throw new InvalidArgumentError("the record has no etag, as it is from a list; pass its id, or read it with get");
+    requireArgument(etag, "the record has no etag, as it is from a list; pass its id, or read it with get");
     return this.transport.call(method, path(this.name, id), { ...rest, headers: { [header]: etag } });
   }
 }
 
 /** Returns the path of a record, or of an action on it, unless its id is none: a path has no other text. */
 export function path(collection: string, id: string, action = ""): string {
-  if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id)) return `${collection}/${id}${action}`;
-  throw new InvalidArgumentError(`${JSON.stringify(id)} is no id; ids are UUIDs`);
+  requireArgument(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id), `${JSON.stringify(id)} is no id; ids are UUIDs`);
+  return `${collection}/${id}${action}`;
 }
 
 /** Returns what a response has in `data`. */
-export function data<T>(response: RawResponse): T {
-  return json<{ data: T }>(response, (value) => isObject(value) && isObject(value["data"])).data;
-}
+export const data = <T>(response: RawResponse, read?: (text: string) => unknown): T => json<{ data: T }>(response, { data: {} }, read).data;
 
 function versioned<R>(response: RawResponse): Versioned<R> {
   const etag = response.headers.get("etag");
   const record = data<Versioned<R>>(response);
   if (!etag) throw unexpected(response, "it has no ETag");
   return Object.defineProperty(record, "etag", { value: etag });
-}
-
-/** Returns whether a value is a page of records, each with a time of this name if there is one. */
-function isPage(value: unknown, time?: string): boolean {
-  if (!isObject(value) || !Array.isArray(value["data"])) return false;
-  const isRecord = (record: unknown) => isObject(record) && (!time || typeof record[time] === "string");
-  return value["data"].every(isRecord) && (value["next_cursor"] === null || typeof value["next_cursor"] === "string");
 }

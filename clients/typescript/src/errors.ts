@@ -1,24 +1,9 @@
-import type { components } from "./generated/schema.js";
+import type { ErrorCode, FieldError } from "./generated/problems.js";
 
-/** What failed, for programs. Codes do not change, and newer services may have further ones. */
-export type ErrorCode = components["schemas"]["Error"]["code"] | "rate_limited" | "invalid_token" | "invalid_grant";
+/** The field that comes with a code. */
+type Details = { email_taken: "existingId"; rate_limited: "retryAfterMs"; validation_failed: "field" };
 
-/** One failing field of a request. */
-export interface FieldError {
-  /** The field of the body as a dotted path, or the name of a query parameter or header. */
-  readonly field: string;
-  /** What is wrong with it, for programs, such as `required` or `too_long`. */
-  readonly code: string;
-  /** What is wrong with it, as a sentence without a full stop. */
-  readonly message: string;
-}
-
-/** What a code promises beside itself. */
-interface Details {
-  email_taken: { readonly existingId: string };
-  rate_limited: { readonly retryAfterMs: number };
-  validation_failed: { readonly field: string };
-}
+type FieldsOf<C> = C extends keyof Details ? Required<Pick<ApiError, Details[C]>> : unknown;
 
 /** The base of all errors of this package but cancellation, which throws the reason of the signal, as `fetch` does. */
 export abstract class SvcError extends Error {
@@ -41,7 +26,8 @@ export abstract class SvcError extends Error {
 
   /** Whether the same request may succeed later: the service is busy or not reached. */
   get isTransient(): boolean {
-    return this.status === undefined ? this.kind === "transport" : [429, 502, 503, 504].includes(this.status);
+    const { kind, status = 0, code } = this as { kind: string; status?: number; code?: string };
+    return kind === "transport" || [429, 502, 503, 504].includes(status) || code === "idempotency_in_progress";
   }
 }
 
@@ -62,12 +48,8 @@ export class ApiError extends SvcError {
   declare readonly date?: string;
 
   /** Returns whether the failure has this code, and so the fields that come with it. */
-  is<C extends ErrorCode>(code: C): this is ApiError & { readonly code: C } & (C extends keyof Details ? Details[C] : unknown) {
+  is<C extends ErrorCode>(code: C): this is ApiError & { readonly code: C } & FieldsOf<C> {
     return this.code === code;
-  }
-
-  override get isTransient(): boolean {
-    return super.isTransient || this.code === "idempotency_in_progress";
   }
 }
 
@@ -98,4 +80,9 @@ export class InvalidArgumentError extends SvcError {
 export class TokensNotStoredError extends SvcError {
   readonly kind = "tokens_not_stored";
   override name = "TokensNotStoredError";
+}
+
+/** Throws unless an argument is valid. */
+export function requireArgument(isValid: unknown, message: string): asserts isValid {
+  if (!isValid) throw new InvalidArgumentError(message);
 }

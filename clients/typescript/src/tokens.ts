@@ -24,14 +24,16 @@ export interface AppCredentials {
   store: (tokens: Tokens) => Promise<void> | void;
 }
 
+/** The response of the endpoint for tokens. */
+export type NewTokens = Pick<Tokens, "access_token"> & Partial<Tokens>;
+
 /** The tokens of an app, which all calls of a client share. */
 export class AppTokens {
-  #app: AppCredentials;
   #tokens: Tokens;
   #refresh: Promise<Tokens> | undefined;
 
-  constructor(app: AppCredentials) {
-    this.#app = app;
+  /** `ask` sends a form to the endpoint for tokens. */
+  constructor(private readonly app: AppCredentials, private readonly ask: (form: URLSearchParams) => Promise<NewTokens>) {
     this.#tokens = app.tokens;
   }
 
@@ -41,20 +43,19 @@ export class AppTokens {
     return this.#tokens;
   }
 
-  /** Returns the tokens after those that the service refused. All calls share one refresh, in which `ask` sends a form. */
-  async after(refused: Tokens, ask: (form: URLSearchParams) => Promise<Partial<Tokens>>): Promise<Tokens> {
-    if (this.#tokens === refused) this.#refresh ??= this.#renew(ask).finally(() => (this.#refresh = undefined));
+  /** Returns the tokens after those that the service refused. All calls share one refresh. */
+  async after(refused: Tokens): Promise<Tokens> {
+    if (this.#tokens === refused) this.#refresh ??= this.#renew().finally(() => (this.#refresh = undefined));
     return this.#refresh ?? this.#tokens;
   }
 
-  async #renew(ask: (form: URLSearchParams) => Promise<Partial<Tokens>>): Promise<Tokens> {
-    const { clientId: client_id, clientSecret } = this.#app;
+  async #renew(): Promise<Tokens> {
+    const { clientId: client_id, clientSecret } = this.app;
     const { refresh_token } = this.#tokens;
-    const secret = clientSecret ? { client_secret: clientSecret } : {};
-    const form = new URLSearchParams({ grant_type: "refresh_token", refresh_token, client_id, ...secret });
-    const tokens = { ...this.#tokens, ...(await ask(form)) };
+    const form = { grant_type: "refresh_token", refresh_token, client_id, ...(clientSecret && { client_secret: clientSecret }) };
+    const tokens = { refresh_token, ...(await this.ask(new URLSearchParams(form))) };
     try {
-      await this.#app.store(tokens);
+      await this.app.store(tokens);
     } catch (cause) {
       throw new TokensNotStoredError(`the new tokens of the app could not be stored: ${String(cause)}`, { cause });
     }

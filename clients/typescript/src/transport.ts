@@ -1,6 +1,7 @@
-import { ApiError, InvalidArgumentError, SvcError, TransportError, UnexpectedResponseError, type FieldError } from "./errors.js";
-import { bytes, isObject, orUndefined, parse, stringify } from "./json.js";
-import { AppTokens, type AppCredentials, type Tokens } from "./tokens.js";
+import { ApiError, requireArgument, SvcError, TransportError, UnexpectedResponseError } from "./errors.js";
+import { PROBLEM } from "./generated/problems.js";
+import { bytes, has, hex, orUndefined, parse, stringify, type Fields, type Shape } from "./json.js";
+import { AppTokens, type AppCredentials, type NewTokens, type Tokens } from "./tokens.js";
 
 /** The most characters or bytes that are read of a response. A page of 200 records, each as large as it can be, has fewer. */
 const MAX_BODY = 32 << 20;
@@ -87,11 +88,7 @@ export interface CallParts {
 type RawRequest = { method: Method; url: URL; headers: Record<string, string>; body?: string };
 
 /** A response with a status of success, or 304. */
-export interface RawResponse {
-  /** The HTTP status. */
-  status: number;
-  /** The headers, such as `etag`. */
-  headers: Headers;
+export interface RawResponse extends Pick<Response, "status" | "headers"> {
   /** The body. */
   text: string;
 }
@@ -101,7 +98,7 @@ export class Transport {
   readonly base: string;
   #options: ClientOptions;
   #tokens: AppTokens | null;
-  #signingKey: Promise<CryptoKey> | undefined;
+  #now = (): number => (this.#options.env?.now ?? Date.now)();
   /** How far the clock of the service is ahead of ours, and the last timestamp of a signature, in microseconds. */
   #clockAheadMs = 0;
   #lastTimestamp = 0;
@@ -109,32 +106,28 @@ export class Transport {
   constructor(options: ClientOptions) {
     const { url, key, app, signingSecret } = options;
     const base = URL.canParse(url) ? new URL(url) : undefined;
-    if (!base || !/^https?:$/.test(base.protocol)) throw new InvalidArgumentError("the URL of the service must begin with https:// or http://");
-    if (base.username || base.password) throw new InvalidArgumentError("the URL of the service must have no user name and no password");
-    if (!key === !app) throw new InvalidArgumentError("a client needs either a key or an app");
-    if (app && signingSecret) throw new InvalidArgumentError("apps do not sign their requests; leave the signing secret out");
+    const isValid = base && /^https?:$/.test(base.protocol) && !base.username && !base.password;
+    requireArgument(isValid, "the URL of the service must begin with https:// or http://, without a user name and a password");
+    requireArgument(!key !== !app && !(app && signingSecret), "pass a key, with its signing secret if it has one, or the tokens of an app");
     this.base = base.origin + base.pathname.replace(/\/+$/, "");
     this.#options = options;
-    this.#tokens = app ? new AppTokens(app) : null;
+    this.#tokens = app ? new AppTokens(app, (form) => this.#newTokens(form)) : null;
   }
 
   /** Sends a request to a path below `/api/v1`. A POST has an idempotency key. */
   async call(method: Method, path: string, { query = {}, input, headers = {}, options }: CallParts): Promise<RawResponse> {
-    const request: RawRequest = { method, url: new URL(`${this.base}/api/v1/${path}`), headers: { ...headers } };
+    const url = new URL(`${this.base}/api/v1/${path}`);
     for (const [name, value] of Object.entries(query)) {
-      if (value !== undefined && value !== null) request.url.searchParams.set(name, String(value));
+      if (value !== undefined && value !== null) url.searchParams.set(name, String(value));
     }
+    const sent: RawRequest["headers"] = { ...headers, ...(input && { "content-type": "application/json" }) };
     if (method === "POST") {
       // A page without https has no `crypto.randomUUID`.
       const key = options?.idempotencyKey ?? hex(crypto.getRandomValues(new Uint8Array(16)));
-      if (!/^[\x20-\x7e]{1,255}$/.test(key)) throw new InvalidArgumentError("an idempotency key must have 1 to 255 printable ASCII characters");
-      request.headers["idempotency-key"] = key;
+      requireArgument(/^[\x20-\x7e]{1,255}$/.test(key), "an idempotency key must have 1 to 255 printable ASCII characters");
+      sent["idempotency-key"] = key;
     }
-    if (input) {
-      request.body = stringify(input);
-      request.headers["content-type"] = "application/json";
-    }
-    return this.#send(request, options);
+    return this.#send({ method, url, headers: sent, ...(input && { body: stringify(input) }) }, options);
   }
 
   /** Sends a request until it succeeds, or fails for good. An app whose access token is refused gets another one, once. */
@@ -143,7 +136,7 @@ export class Transport {
     const { attempts = 4, firstWaitMs = 250, longestWaitMs = 10_000 } = retry;
     const total = totalMs ?? retry.totalMs ?? 90_000;
     const begun = performance.now();
-    let [waited, mayBeDone, isCorrected, isRefreshed] = [0, false, false, false];
+    let [waited, mayBeDone, isCorrected] = [0, false, false];
     const left = () => total - Math.max(performance.now() - begun, waited);
     for (let attempt = 1; ; attempt++) {
       const tokens = app && (await within(left(), signal, app.current()));
@@ -156,13 +149,7 @@ export class Transport {
         // An earlier attempt deleted the record, and its response was lost.
         if (mayBeDone && request.method === "DELETE" && error.status === 404) return { status: 204, headers: new Headers(), text: "" };
         mayBeDone ||= error instanceof TransportError ? error.reason !== "not_connected" : [502, 503, 504].includes(error.status ?? 0);
-        if (app && tokens && error.status === 401 && !isRefreshed) {
-          const renewed = await within(left(), signal, app.after(tokens, (form) => this.#newTokens(form)));
-          if (!renewed) throw lost("timed_out", { attempts: attempt });
-          [isRefreshed, attempt] = [true, 0];
-          continue;
-        }
-        if (!isCorrected && error instanceof ApiError && this.#correctClock(error, clockAheadMs)) {
+        if (!isCorrected && (await this.#correct(error, tokens, clockAheadMs, left(), signal))) {
           isCorrected = true;
           continue;
         }
@@ -170,16 +157,16 @@ export class Transport {
         const wait = (error.retryAfterMs ?? 0) + longest * (env.random ?? Math.random)();
         const wasCut = error instanceof TransportError && error.reason === "timed_out" && leftMs < timeoutMs;
         if (attempt >= attempts || !error.isTransient || wasCut || wait > left()) throw error;
-        await (env.sleep ?? sleep)(wait, signal);
+        await (env.sleep ?? within)(wait, signal);
         waited += wait;
       }
     }
   }
 
-  async #newTokens(form: URLSearchParams): Promise<Partial<Tokens>> {
+  async #newTokens(form: URLSearchParams): Promise<NewTokens> {
     const headers = { "content-type": "application/x-www-form-urlencoded" };
-    const request: RawRequest = { method: "POST", url: new URL(`${this.base}/oauth/token`), headers, body: form.toString() };
-    const { access_token, refresh_token } = json<Tokens>(await this.#send(request, {}, null), areTokens);
+    const response = await this.#send({ method: "POST", url: new URL(`${this.base}/oauth/token`), headers, body: form.toString() }, {}, null);
+    const { access_token, refresh_token } = json<NewTokens>(response, { access_token: "string", refresh_token: "string|null|undefined" });
     // What no header can carry is not stored.
     checkHeaders({ authorization: access_token });
     return { access_token, ...(refresh_token && { refresh_token }) };
@@ -188,25 +175,22 @@ export class Transport {
   /** Sends the request once, with a signature of its own, and throws unless it succeeds. */
   async #attempt(request: RawRequest, credential: string | undefined, timeoutMs: number, signal?: AbortSignal): Promise<RawResponse> {
     const { fetch = (url: URL, init: RequestInit) => globalThis.fetch(url, init), userAgent } = this.#options;
-    const { method, url, body = null } = request;
-    const headers = { ...request.headers, ...(await this.#sign(request)) };
+    const identity = { ...(credential && { authorization: `Bearer ${credential}` }), ...(userAgent && { "user-agent": userAgent }) };
+    const headers = { ...request.headers, ...identity, ...(await this.#sign(request)) };
     signal?.throwIfAborted();
     if (timeoutMs <= 0) throw lost("timed_out");
-    if (credential) headers["authorization"] = `Bearer ${credential}`;
-    if (userAgent) headers["user-agent"] = userAgent;
     checkHeaders(headers);
     const controller = new AbortController();
     try {
       // The service redirects nothing, and the key is for this host alone.
-      const init: RequestInit = { method, headers, body, signal: controller.signal, redirect: "manual", credentials: "omit" };
-      const response = await within(timeoutMs, signal, fetch(url, init).then(read));
-      if (!response) throw lost("timed_out");
+      const init: RequestInit = { ...request, headers, signal: controller.signal, redirect: "manual", credentials: "omit" };
+      const response = await within(timeoutMs, signal, fetch(request.url, init).then(read));
       if ((response.status >= 200 && response.status < 300) || response.status === 304) return response;
       throw this.#failure(response);
     } catch (cause) {
       controller.abort();
       signal?.throwIfAborted();
-      throw cause instanceof SvcError ? cause : lost(isNotConnected(cause) ? "not_connected" : "connection_lost", { cause });
+      throw cause instanceof SvcError ? cause : lost(isNotSent(cause) ? "not_connected" : "connection_lost", { cause });
     }
   }
 
@@ -214,58 +198,55 @@ export class Transport {
   async #sign({ method, url, body = "" }: RawRequest): Promise<Record<string, string>> {
     const { signingSecret } = this.#options;
     if (!signingSecret || method === "GET") return {};
-    const { subtle } = crypto;
-    this.#signingKey ??= subtle.importKey("raw", bytes(signingSecret), { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
-    const [key, digest] = await Promise.all([this.#signingKey, subtle.digest("SHA-256", bytes(body))]);
     // A signature is accepted once, so no two have the same timestamp.
     const micros = Math.max(Math.round((this.#now() + this.#clockAheadMs) * 1000), this.#lastTimestamp + 1);
     this.#lastTimestamp = micros;
     const timestamp = `${Math.floor(micros / 1e6)}.${String(micros % 1e6).padStart(6, "0")}`;
-    const lines = [timestamp, method, url.pathname + url.search, hex(digest)].join("\n");
+    const { subtle } = crypto;
+    const key = await subtle.importKey("raw", bytes(signingSecret), { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
+    const lines = [timestamp, method, url.pathname + url.search, hex(await subtle.digest("SHA-256", bytes(body)))].join("\n");
     const signature = await subtle.sign("HMAC", key, bytes(lines));
     return { "x-svc-timestamp": timestamp, "x-svc-signature": `sha256=${hex(signature)}` };
   }
 
-  /** Returns whether a signature was refused as the clock was wrong by which it was made. That of the service is taken from now on. */
-  #correctClock({ code, date }: ApiError, clockAheadMs: number): boolean {
-    const ahead = httpDate(date) - this.#now();
+  /** Returns whether what the service refused is another one now: the tokens of an app, or the clock by which requests are signed. */
+  async #correct(error: SvcError, tokens: Tokens | null, clockAheadMs: number, ms: number, signal?: AbortSignal): Promise<boolean> {
+    if (tokens && this.#tokens && error.status === 401) {
+      await within(ms, signal, this.#tokens.after(tokens));
+      return true;
+    }
+    if (!(error instanceof ApiError) || error.code !== "signature_invalid") return false;
+    const ahead = httpDate(error.date) - this.#now();
     const isWrong = (used: number) => Math.abs(ahead - used) >= WRONG_CLOCK_MS;
-    if (code !== "signature_invalid" || !isWrong(clockAheadMs)) return false;
     // Another call may have corrected it meanwhile.
     if (isWrong(this.#clockAheadMs)) [this.#clockAheadMs, this.#lastTimestamp] = [ahead, 0];
-    return true;
-  }
-
-  #now(): number {
-    return (this.#options.env?.now ?? Date.now)();
+    return isWrong(clockAheadMs);
   }
 
   #failure(response: RawResponse): SvcError {
-    const { status, headers, text } = response;
-    const problem = orUndefined(() => parse(text));
-    const { error, code, error_description, field, errors = [], existing_id, retry_after_ms } = isObject(problem) ? problem : {};
-    const after = headers.get("retry-after")?.trim() ?? "";
+    const after = response.headers.get("retry-after")?.trim() ?? "";
     const ms = /^\d+$/.test(after) ? Number(after) * 1000 : Math.max(0, httpDate(after) - this.#now());
-    const retryAfterMs = typeof retry_after_ms === "number" ? retry_after_ms : ms;
+    const body = orUndefined(() => parse(response.text));
     // The endpoint for tokens has another form (RFC 6749 §5.2).
-    const [message, name] = typeof code === "string" ? [error, code] : [error_description, error];
-    const isProblem = isText(message) && isText(name) && isText(field ?? "") && isText(existing_id ?? "") && areFieldErrors(errors);
-    if (!isProblem) return unexpected(response, "it is no error of the API", { retryAfterMs });
-    const fields = about(response, { date: headers.get("date"), retryAfterMs, field, existingId: existing_id });
-    return new ApiError(message, { ...fields, code: name, errors });
+    const isOAuth = has(body, { error: "string", error_description: "string" });
+    const problem: Fields = { errors: [], ...(isOAuth ? { error: body["error_description"], code: body["error"] } : (body as object)) };
+    if (!has(problem, PROBLEM)) return unexpected(response, "it is no error of the API", { retryAfterMs: ms });
+    const { error, code, errors, field, existing_id: existingId, retry_after_ms } = problem;
+    const fields = { date: response.headers.get("date"), retryAfterMs: retry_after_ms ?? ms, field, existingId };
+    return new ApiError(String(error), { ...about(response, fields), code, errors });
   }
 }
 
-function checkHeaders(headers: Record<string, string>): void {
+function checkHeaders(headers: RawRequest["headers"]): void {
   for (const [name, value] of Object.entries(headers)) {
-    if (!/^[\x20-\x7e]*$/.test(value)) throw new InvalidArgumentError(`${name} has characters that a header cannot have`);
+    requireArgument(/^[\x20-\x7e]*$/.test(value), `${name} has characters that a header cannot have`);
   }
 }
 
 /** Reads the body of a response that is what it has to be. */
-export function json<T>(response: RawResponse, check: (value: unknown) => boolean): T {
-  const value = orUndefined(() => parse(response.text));
-  if (!check(value)) throw unexpected(response, value === undefined ? "it is not JSON" : "it is JSON of another form");
+export function json<T>(response: RawResponse, shape: Shape, read = parse): T {
+  const value: unknown = orUndefined(() => read(response.text));
+  if (!has(value, shape)) throw unexpected(response, value === undefined ? "it is not JSON" : "it is JSON of another form");
   return value as T;
 }
 
@@ -278,39 +259,17 @@ export function unexpected(response: RawResponse, reason: string, fields: object
 
 /** Returns what an error tells of its response, and these fields as far as they are a text or a number. */
 function about({ status, headers }: RawResponse, fields: object): object {
-  const all = { status, requestId: headers.get("x-request-id"), ...fields };
-  return Object.fromEntries(Object.entries(all).filter(([, value]) => isText(value) || Number(value ?? NaN) >= 0));
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === "string";
-}
-
-function areFieldErrors(value: unknown): value is FieldError[] {
-  const isOne = (error: unknown) => isObject(error) && [error["field"], error["code"], error["message"]].every(isText);
-  return Array.isArray(value) && value.every(isOne);
-}
-
-function areTokens(value: unknown): boolean {
-  return isObject(value) && isText(value["access_token"]) && value["access_token"] !== "" && isText(value["refresh_token"] ?? "");
+  const all = Object.entries({ status, requestId: headers.get("x-request-id"), ...fields });
+  return Object.fromEntries(all.filter(([, value]) => typeof value === "string" || Number(value ?? NaN) >= 0));
 }
 
 /** Returns the error of an attempt without a response. */
-function lost(reason: TransportError["reason"], fields: object = {}): TransportError {
-  const texts = {
-    not_connected: "no connection to the service",
-    timed_out: "the service did not respond in time",
-    connection_lost: "the connection ended before the response did",
-  };
-  return new TransportError(texts[reason], { ...fields, reason });
-}
+const lost = (reason: TransportError["reason"], fields: object = {}): TransportError =>
+  new TransportError(`no response of the service: ${reason.replace("_", " ")}`, { attempts: 1, ...fields, reason });
 
 /** Reads a response, unless it is too long. */
 async function read(response: Response): Promise<RawResponse> {
   const { status, headers, body } = response;
-  // A body whose length is known is read at once, which is faster. That of a compressed one is another.
-  const known = headers.has("content-encoding") ? NaN : Number(headers.get("content-length") ?? NaN);
-  if (known <= MAX_BODY) return { status, headers, text: await response.text() };
   const [decoder, reader] = [new TextDecoder(), body?.getReader()];
   let [text, length] = ["", 0];
   for (let chunk; reader && !(chunk = await reader.read()).done; ) {
@@ -320,43 +279,33 @@ async function read(response: Response): Promise<RawResponse> {
   return { status, headers, text: text + decoder.decode() };
 }
 
-/** Returns the time of a header in milliseconds. `Date.parse` takes much else for a date. */
-function httpDate(text: string | null | undefined): number {
-  return /^[A-Z][a-z]+, \d\d[ -][A-Z][a-z]{2}[ -]\d+ [\d:]{8} GMT$/.test(text ?? "") ? Date.parse(String(text)) : NaN;
-}
+/** A date of HTTP. `Date.parse` takes much else for one. */
+const HTTP_DATE = /^[A-Z][a-z]+, \d\d[ -][A-Z][a-z]{2}[ -]\d+ [\d:]{8} GMT$/;
+const httpDate = (text = ""): number => (HTTP_DATE.test(text) ? Date.parse(text) : NaN);
 
-const NOT_CONNECTED = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)$/;
-/** The codes of a server whose certificate is not trusted, which gets no request. */
-const NOT_TRUSTED = /^(CERT_|ERR_TLS_|UNABLE_TO_|SELF_SIGNED_CERT_|DEPTH_ZERO_SELF_SIGNED_CERT)/;
+/** How the codes of failures begin that come before the request: there is no connection, or its certificate is not trusted. */
+const NOT_SENT = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT|CERT_|ERR_TLS_|UNABLE_TO_|\w*SELF_SIGNED)/;
 
 /** Returns whether a failure of `fetch` says that the request was not sent. */
-function isNotConnected(error: unknown): boolean {
-  const { message = "", cause } = error as Error;
-  const code = String((cause as { code?: string } | undefined)?.code);
-  return NOT_CONNECTED.test(code) || NOT_TRUSTED.test(code) || /\(Connect\)/.test(message);
-}
+const isNotSent = (error: unknown): boolean =>
+  NOT_SENT.test(String((error as { cause?: { code?: string } } | null)?.cause?.code)) || /\(Connect\)/.test(String(error));
 
-/** Returns what `work` does, or undefined once this time has passed. Throws the reason of the signal if it is aborted before. */
-async function within<T>(ms: number, signal: AbortSignal | undefined, work: Promise<T>): Promise<T | undefined> {
-  let end = () => {};
-  const ended = new Promise<undefined>((resolve, reject) => {
-    const timer = setTimeout(resolve, Math.min(ms, LONGEST_TIMER_MS));
-    const abort = () => reject(signal?.reason as Error);
+/**
+ * Returns what `work` does, or throws the reason of the signal if it is aborted before, or that the time has passed. Without
+ * work, it returns once the time has passed.
+ */
+function within<T = void>(ms: number, signal?: AbortSignal, work?: Promise<T>): Promise<T> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let abort = () => {};
+  const ended = new Promise<T>((resolve, reject) => {
+    timer = setTimeout(() => (work ? reject(lost("timed_out")) : resolve(undefined as T)), Math.min(ms, LONGEST_TIMER_MS));
+    abort = () => reject(signal?.reason as Error);
     signal?.addEventListener("abort", abort);
     if (signal?.aborted) abort();
-    end = () => {
-      clearTimeout(timer);
-      signal?.removeEventListener("abort", abort);
-    };
+    work?.then(resolve, reject);
   });
-  return Promise.race([work, ended]).finally(end);
-}
-
-function sleep(ms: number, signal?: AbortSignal): Promise<void> {
-  return within(ms, signal, new Promise<never>(() => {}));
-}
-
-/** Writes bytes in lower-case hex. */
-function hex(bytes: ArrayBuffer | Uint8Array): string {
-  return Array.from(new Uint8Array(bytes), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return ended.finally(() => {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", abort);
+  });
 }
