@@ -3,7 +3,8 @@ without async, from the one with it with unasync.
 
     python generate.py DOCUMENT DOCUMENT_WITH_EXTENSIONS FOLDER
 
-The first document is svc-server/openapi/v1.json. The second one is what a server with `--extensions on` serves.
+The first document is svc-server/openapi/v1.json. The second one is what a server with `--extensions on` serves. The texts of
+refused deliveries are in clients/refusals.json.
 
 Responses become dataclasses, which msgspec fills from JSON and checks. Inputs become typed dictionaries, as a field of a change
 that is left out means something else than one that is None.
@@ -203,6 +204,13 @@ def error_classes(document: Any) -> str:
     return "\n\n\n".join(["from .errors import ApiError", *classes, table])
 
 
+def refusals() -> str:
+    """Returns what both verifiers of deliveries know, from clients/refusals.json."""
+    data = json.loads((Path(__file__).parent.parent / "refusals.json").read_text())
+    texts, forms = (json.dumps(data[name], indent=4) for name in ("texts", "forms"))
+    return f"TEXTS: dict[str, str] = {texts}\nFORMS: dict[str, dict[str, str]] = {forms}\n"
+
+
 def response_type(operation: Any, schemas: Schemas) -> str:
     """Returns the name of the type of the record in a response of an operation, or of the records in a list."""
     body = next(it for status, it in operation["responses"].items() if status.startswith("2"))
@@ -291,6 +299,7 @@ def main() -> None:
         write("types", "The records, inputs and events of the API.", code)
         code, _ = module("extension_types", extended, schemas, Path(folder))
     write("extension_types", "The types of what a service with `--extensions on` has beyond the contract.", code)
+    write("refusals", "The reasons for which deliveries are refused, and the forms that their parts have.", refusals())
     write("error_classes", "A class for each code of an error.", error_classes(document))
     code = collections(document, None, "", "types")
     write("_async_collections", "The records of the API and their operations.", code)

@@ -281,6 +281,33 @@ def test_a_refresh_that_is_cancelled_leaves_the_tokens_to_the_next_call() -> Non
     server.close()
 
 
+def test_all_calls_that_were_signed_by_a_wrong_clock_are_made_again() -> None:
+    stamps: list[str] = []
+
+    async def run() -> None:
+        both = anyio.Event()
+
+        async def respond(request: httpx.Request) -> httpx.Response:
+            stamps.append(request.headers["x-svc-timestamp"])
+            if len(stamps) > 2:
+                return httpx.Response(204)
+            if len(stamps) == 2:
+                both.set()
+            await both.wait()
+            refused = {"error": "It is wrong.", "code": "signature_invalid"}
+            return httpx.Response(401, json=refused, headers={"date": "Sat, 14 Mar 2026 15:00:00 GMT"})
+
+        http = httpx.AsyncClient(transport=httpx.MockTransport(respond))
+        now = datetime(2026, 3, 14, 14, tzinfo=timezone.utc).timestamp
+        async with AsyncClient("http://svc.example.com", TABLE["key"], signing_secret="svcsig_x", http=http, now=now) as svc:
+            async with anyio.create_task_group() as calls:
+                calls.start_soon(svc.contacts.delete, ID)
+                calls.start_soon(svc.contacts.delete, ID)
+
+    anyio.run(run)
+    assert sorted(stamps[2:]) == ["1773500400.000000", "1773500400.000001"]
+
+
 def test_threads_share_a_client() -> None:
     server = HostileServer(TABLE, {"name": "a test", "routes": [{"request": f"GET /api/v1/contacts/{ID}", "respond": ADA}]})
     given, found = client(server), [0]

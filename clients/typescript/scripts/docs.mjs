@@ -7,6 +7,7 @@ const checker = program.getTypeChecker();
 const missing = new Set();
 
 const isOurs = (symbol) => symbol.declarations?.some(({ parent }) => /\/src\/\w+\.ts$/.test(parent.getSourceFile().fileName));
+const isPrivate = (symbol) => symbol.declarations?.some((declaration) => ts.getCombinedModifierFlags(declaration) & ts.ModifierFlags.Private);
 const isInternal = (symbol) => symbol.getJsDocTags(checker).some(({ name }) => name === "internal");
 
 function check(symbol, name) {
@@ -18,9 +19,13 @@ for (const entry of entries) {
   for (const exported of checker.getExportsOfModule(module)) {
     const symbol = exported.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(exported) : exported;
     check(symbol, symbol.name);
-    if (!(symbol.flags & (ts.SymbolFlags.Class | ts.SymbolFlags.Interface))) continue;
-    for (const [name, member] of symbol.members ?? []) {
-      const isPublic = !String(name).startsWith("__") && isOurs(member) && !isInternal(member);
+    const { Class, Interface, TypeAlias } = ts.SymbolFlags;
+    if (!(symbol.flags & (Class | Interface | TypeAlias))) continue;
+    // The methods of an alias are those that it takes from a class.
+    const methods = checker.getDeclaredTypeOfSymbol(symbol).getProperties().filter((member) => member.flags & ts.SymbolFlags.Method);
+    const picked = methods.map((member) => [member.name, member]);
+    for (const [name, member] of symbol.flags & TypeAlias ? picked : (symbol.members ?? [])) {
+      const isPublic = !String(name).startsWith("__") && isOurs(member) && !isPrivate(member) && !isInternal(member);
       // A name that every error has, and what an iterator is called by.
       if (isPublic && name !== "name" && member.flags & ~ts.SymbolFlags.TypeParameter) check(member, `${symbol.name}.${name}`);
     }

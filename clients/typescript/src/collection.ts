@@ -1,6 +1,6 @@
-import { InvalidArgumentError } from "./errors.js";
-import { isObject } from "./json.js";
-import { json, unexpected, type CallOptions, type CallParts, type CreateOptions, type Query, type RawResponse, type Transport } from "./transport.js";
+import { requireArgument } from "./errors.js";
+import { json, unexpected, type Transport } from "./transport.js";
+import type { CallOptions, CallParts, CreateOptions, Method, Query, RawResponse } from "./transport.js";
 
 /** A time before everything that the service has. */
 export const BEGINNING = "1970-01-01T00:00:00.000000Z";
@@ -34,74 +34,54 @@ export interface SyncPage<R> {
 }
 
 /** A collection whose records can be read. `F` are the filters of its list. */
-export interface Readable<R, F> {
-  /** Returns the record with this id, or throws `not_found`. */
-  get(id: string, options?: CallOptions): Promise<Versioned<R>>;
-  /** Returns the record if it has another version than this one, else null, which costs nothing of the rate limit. */
-  getIfChanged(known: KnownVersion, options?: CallOptions): Promise<Versioned<R> | null>;
-  /** Returns the list of the records: `for await` reads all of them, page after page. The newest come first. */
-  list(filter?: F, options?: CallOptions): List<R>;
-}
-
-/** A collection in which records can be created. `C` is what the response has, which may be more than later ones have. */
-export interface Creatable<C, I> {
-  /** Creates a record. However often the client has to send the request, the record is created once. */
-  create(input: I, options?: CreateOptions): Promise<Versioned<C>>;
-}
-
+export type Readable<R, F> = Pick<Collection<R, F>, "get" | "getIfChanged" | "list">;
+/** A collection in which records can be created. `R` is what the response has, which may be more than later ones have. */
+export type Creatable<R, I> = Pick<Collection<R, object, I>, "create">;
 /** A collection whose records can be changed. */
-export interface Updatable<R, I> {
-  /**
-   * Changes the record with this id. Given a record, it is changed only if nobody else has changed it since, else the call
-   * throws `precondition_failed`; with more than one of `attempts`, the version may be that of this change: read the record.
-   */
-  update(target: string | KnownVersion, change: I, options?: CallOptions): Promise<Versioned<R>>;
-}
-
+export type Updatable<R, I> = Pick<Collection<R, object, I>, "update">;
 /** A collection whose records can be deleted. */
-export interface Deletable {
-  /** Deletes the record with this id. Given a record, it is deleted only if nobody else has changed it since. */
-  delete(target: string | KnownVersion, options?: CallOptions): Promise<void>;
-}
-
+export type Deletable = Pick<Collection<object>, "delete">;
 /** A collection whose copies can be kept exact. */
-export interface Syncable<R> {
-  /**
-   * Reads what changed since a position, page by page: everything, if it is null. Store each page before you ask for the
-   * next one. A program that stops in between goes on from the position that it stored and misses nothing. A deleted contact
-   * comes with `deleted_at`. The first record after a stored position is the last one before it.
-   */
-  sync(position: SyncPosition | null, options?: CallOptions): AsyncGenerator<SyncPage<R>, void, undefined>;
-}
+export type Syncable<R> = Pick<Collection<R>, "sync">;
 
 /** A list of records. Nothing is read before it is asked for. */
 export class List<R> implements AsyncIterable<R> {
-  #query: Query;
-  #read: (query: Query) => Promise<RawResponse>;
-
   /** @internal */
-  constructor(transport: Transport, path: string, query: Query, options?: CallOptions) {
-    this.#query = query;
-    this.#read = async (query) => transport.call("GET", path, { query: checked(query), options });
-  }
+  constructor(
+    private readonly transport: Transport, private readonly path: string, private readonly query: Query,
+    private readonly options?: CallOptions, private readonly time?: "updated_at" | "created_at",
+  ) {}
 
   /** Reads one page: the first, or that of the `cursor` in the filter. It has 50 records unless the filter has a `limit`. */
   async page(): Promise<Page<R>> {
-    return json(await this.#read(this.#query), isPage);
+    return json(await this.#read(this.query), { data: [{}], next_cursor: "string|null" });
   }
 
   /** Reads page after page, with 200 records unless the filter has a `limit`. */
   async *pages(): AsyncGenerator<Page<R>, void, undefined> {
-    const seen = new Set<string>();
-    for (let query: Query = { limit: 200, ...this.#query }; ; ) {
+    const seen = new Set<unknown>([this.query["cursor"]]);
+    for (let query: Query = { limit: 200, ...this.query }; ; ) {
       const response = await this.#read(query);
-      const page = json<Page<R>>(response, isPage);
+      const page = json<Page<R>>(response, { data: [this.time ? { [this.time]: "string" } : {}], next_cursor: "string|null" });
       yield page;
-      const cursor = page.next_cursor;
-      if (cursor === null) return;
-      if (seen.has(cursor)) throw unexpected(response, "its next_cursor was that of an earlier page");
-      seen.add(cursor);
-      query = { ...query, cursor };
+      if (page.next_cursor === null) return;
+      if (seen.has(page.next_cursor)) throw unexpected(response, "its next_cursor was that of an earlier page");
+      seen.add(page.next_cursor);
+      query = { ...query, cursor: page.next_cursor };
+    }
+  }
+
+  async #read(query: Query): Promise<RawResponse> {
+    const limit = query["limit"] ?? 1;
+    requireArgument(Number.isInteger(limit) && Number(limit) >= 1 && Number(limit) <= 200, `the limit must be from 1 to 200, not ${limit}`);
+    return this.transport.call("GET", this.path, { query, options: this.options });
+  }
+
+  /** Reads page after page, each with the time of its last record. @internal */
+  async *synced(): AsyncGenerator<SyncPage<R>, void, undefined> {
+    for await (const { data } of this.pages()) {
+      const last = data.at(-1) as { [time: string]: string } | undefined;
+      if (last) yield { records: data, position: { updated_at: last[this.time ?? ""] ?? BEGINNING } };
     }
   }
 
@@ -111,80 +91,77 @@ export class List<R> implements AsyncIterable<R> {
   }
 }
 
-/** Returns the query of a list, unless its limit is none. */
-function checked(query: Query): Query {
-  const { limit = 1 } = query;
-  if (Number.isInteger(limit) && Number(limit) >= 1 && Number(limit) <= 200) return query;
-  throw new InvalidArgumentError(`the limit must be from 1 to 200, not ${limit}`);
-}
-
-/** The operations of all collections. What an API does not have is left out by the types of the client. */
-export class Collection implements Readable<object, Query>, Creatable<object, object>, Updatable<object, object>, Deletable {
+/**
+ * The operations of all collections. `R` is a record, `F` are the filters of a list, and `I` is an input. What the API does not
+ * have is left out by the types of the client.
+ */
+export class Collection<R, F = object, I = object> {
   constructor(private readonly transport: Transport, private readonly name: string) {}
 
-  async get(id: string, options?: CallOptions): Promise<Versioned<object>> {
-    return versioned(await this.transport.call("GET", this.#one(id), { options }));
+  /** Returns the record with this id, or throws `not_found`. */
+  async get(id: string, options?: CallOptions): Promise<Versioned<R>> {
+    return versioned(await this.transport.call("GET", path(this.name, id), { options }));
   }
 
-  async getIfChanged({ id, etag }: KnownVersion, options?: CallOptions): Promise<Versioned<object> | null> {
-    const response = await this.transport.call("GET", this.#one(id), { options, headers: { "if-none-match": etag } });
+  /** Returns the record if it has another version than this one, else null, which costs nothing of the rate limit. */
+  async getIfChanged(known: KnownVersion, options?: CallOptions): Promise<Versioned<R> | null> {
+    const response = await this.#call("GET", known, "if-none-match", { options });
     return response.status === 304 ? null : versioned(response);
   }
 
-  async create(input: object, options?: CreateOptions): Promise<Versioned<object>> {
-    return versioned(await this.transport.call("POST", this.name, { input, options }));
+  /** Creates a record. However often the client has to send the request, the record is created once. */
+  async create(input: I, options?: CreateOptions): Promise<Versioned<R>> {
+    return versioned(await this.transport.call("POST", this.name, { input: input as object, options }));
   }
 
-  async update(target: string | KnownVersion, input: object, options?: CallOptions): Promise<Versioned<object>> {
-    return versioned(await this.#change("PATCH", target, { input, options }));
+  /**
+   * Changes the record with this id. Given a record, it is changed only if nobody else has changed it since, else the call
+   * throws `precondition_failed`; with more than one of `attempts`, the version may be that of this change: read the record.
+   */
+  async update(target: string | KnownVersion, change: I, options?: CallOptions): Promise<Versioned<R>> {
+    return versioned(await this.#call("PATCH", target, "if-match", { input: change as object, options }));
   }
 
+  /** Deletes the record with this id. Given a record, it is deleted only if nobody else has changed it since. */
   async delete(target: string | KnownVersion, options?: CallOptions): Promise<void> {
-    await this.#change("DELETE", target, { options });
+    await this.#call("DELETE", target, "if-match", { options });
   }
 
-  list<R = object>(filter: Query = {}, options?: CallOptions): List<R> {
-    return new List(this.transport, this.name, filter, options);
+  /** Returns the list of the records: `for await` reads all of them, page after page. The newest come first. */
+  list(filter?: F, options?: CallOptions): List<R> {
+    return new List(this.transport, this.name, { ...filter }, options);
   }
 
-  async *sync(position: SyncPosition | null, options?: CallOptions): AsyncGenerator<SyncPage<object>, void, undefined> {
+  /**
+   * Reads what changed since a position, page by page: everything, if it is null. Store each page before you ask for the
+   * next one. A program that stops in between goes on from the position that it stored and misses nothing. A deleted contact
+   * comes with `deleted_at`. The first record after a stored position is the last one before it.
+   */
+  sync(position: SyncPosition | null, options?: CallOptions): AsyncGenerator<SyncPage<R>, void, undefined> {
     const filter = { updated_since: position?.updated_at ?? BEGINNING, ...(this.name === "contacts" && { include_deleted: true }) };
-    for await (const { data } of this.list<SyncPosition>(filter, options).pages()) {
-      const last = data.at(-1);
-      if (last) yield { records: data, position: { updated_at: last.updated_at } };
-    }
+    return new List<R>(this.transport, this.name, filter, options, "updated_at").synced();
   }
 
-  async #change(method: "PATCH" | "DELETE", target: string | KnownVersion, rest: CallParts): Promise<RawResponse> {
-    if (typeof target === "string") return this.transport.call(method, this.#one(target), rest);
+  async #call(method: Method, target: string | KnownVersion, header: string, rest: CallParts): Promise<RawResponse> {
+    if (typeof target === "string") return this.transport.call(method, path(this.name, target), rest);
     const { id, etag } = target;
-    if (!etag) throw new InvalidArgumentError("the record has no etag, as it is from a list; pass its id, or read it with get");
-    return this.transport.call(method, this.#one(id), { ...rest, headers: { "if-match": etag } });
-  }
-
-  #one(id: string): string {
-    return `${this.name}/${uuid(id)}`;
+    requireArgument(etag, "the record has no etag, as it is from a list; pass its id, or read it with get");
+    return this.transport.call(method, path(this.name, id), { ...rest, headers: { [header]: etag } });
   }
 }
 
-/** Returns an id, unless it is none: a path has no other text. */
-export function uuid(id: string): string {
-  if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id)) return id;
-  throw new InvalidArgumentError(`${JSON.stringify(id)} is no id; ids are UUIDs`);
+/** Returns the path of a record, or of an action on it, unless its id is none: a path has no other text. */
+export function path(collection: string, id: string, action = ""): string {
+  requireArgument(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id), `${JSON.stringify(id)} is no id; ids are UUIDs`);
+  return `${collection}/${id}${action}`;
 }
 
 /** Returns what a response has in `data`. */
-export function data<T>(response: RawResponse): T {
-  return json<{ data: T }>(response, (value) => isObject(value) && isObject(value["data"])).data;
-}
+export const data = <T>(response: RawResponse, read?: (text: string) => unknown): T => json<{ data: T }>(response, { data: {} }, read).data;
 
-function versioned(response: RawResponse): Versioned<object> {
+function versioned<R>(response: RawResponse): Versioned<R> {
   const etag = response.headers.get("etag");
-  const record = data<Versioned<object>>(response);
+  const record = data<Versioned<R>>(response);
   if (!etag) throw unexpected(response, "it has no ETag");
   return Object.defineProperty(record, "etag", { value: etag });
-}
-
-function isPage(value: unknown): boolean {
-  return isObject(value) && Array.isArray(value["data"]) && (value["next_cursor"] === null || typeof value["next_cursor"] === "string");
 }

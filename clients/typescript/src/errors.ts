@@ -1,24 +1,9 @@
-import type { components } from "./generated/schema.js";
+import type { ErrorCode, FieldError } from "./generated/problems.js";
 
-/** What failed, for programs. Codes do not change, and newer services may have further ones. */
-export type ErrorCode = components["schemas"]["Error"]["code"] | "rate_limited" | "invalid_token" | "invalid_grant";
+/** The field that comes with a code. */
+type Details = { email_taken: "existingId"; rate_limited: "retryAfterMs"; validation_failed: "field" };
 
-/** One failing field of a request. */
-export interface FieldError {
-  /** The field of the body as a dotted path, or the name of a query parameter or header. */
-  readonly field: string;
-  /** What is wrong with it, for programs, such as `required` or `too_long`. */
-  readonly code: string;
-  /** What is wrong with it, as a sentence without a full stop. */
-  readonly message: string;
-}
-
-/** What a code promises beside itself. */
-interface Details {
-  email_taken: { readonly existingId: string };
-  rate_limited: { readonly retryAfterMs: number };
-  validation_failed: { readonly field: string };
-}
+type FieldsOf<C> = C extends keyof Details ? Required<Pick<ApiError, Details[C]>> : unknown;
 
 /** The base of all errors of this package but cancellation, which throws the reason of the signal, as `fetch` does. */
 export abstract class SvcError extends Error {
@@ -27,13 +12,22 @@ export abstract class SvcError extends Error {
   /** How many attempts the client made. */
   attempts = 0;
   /** The HTTP status of the response, if one arrived. */
-  readonly status?: number;
+  declare readonly status?: number;
   /** When the service accepts the next request, in milliseconds from the response, if the response says so. */
-  readonly retryAfterMs?: number;
+  declare readonly retryAfterMs?: number;
+  /** The id by which the operator of the service finds the request in the log, if the response has one. */
+  declare readonly requestId?: string;
+
+  /** @internal */
+  constructor(message: string, { cause, ...fields }: ErrorOptions & { [name: string]: unknown } = {}) {
+    super(message, cause === undefined ? {} : { cause });
+    Object.assign(this, fields);
+  }
 
   /** Whether the same request may succeed later: the service is busy or not reached. */
   get isTransient(): boolean {
-    return this.status === undefined ? this.kind === "transport" : [429, 502, 503, 504].includes(this.status);
+    const { kind, status = 0, code } = this as { kind: string; status?: number; code?: string };
+    return kind === "transport" || [429, 502, 503, 504].includes(status) || code === "idempotency_in_progress";
   }
 }
 
@@ -50,24 +44,12 @@ export class ApiError extends SvcError {
   declare readonly errors: readonly FieldError[];
   /** The id of the contact that has the email address, with the code `email_taken`. */
   declare readonly existingId?: string;
-  /** The id by which the operator of the service finds the request in the log. */
-  declare readonly requestId?: string;
   /** The time of the service. @internal */
   declare readonly date?: string;
 
-  /** @internal */
-  constructor(message: string, fields: Pick<ApiError, "status" | "code" | "errors"> & Partial<ApiError>) {
-    super(message);
-    Object.assign(this, fields);
-  }
-
   /** Returns whether the failure has this code, and so the fields that come with it. */
-  is<C extends ErrorCode>(code: C): this is ApiError & { readonly code: C } & (C extends keyof Details ? Details[C] : unknown) {
+  is<C extends ErrorCode>(code: C): this is ApiError & { readonly code: C } & FieldsOf<C> {
     return this.code === code;
-  }
-
-  override get isTransient(): boolean {
-    return super.isTransient || this.code === "idempotency_in_progress";
   }
 }
 
@@ -75,16 +57,8 @@ export class ApiError extends SvcError {
 export class TransportError extends SvcError {
   readonly kind = "transport";
   override name = "TransportError";
-
-  /** @internal */
-  constructor(
-    /** What happened. Browsers do not say whether there was a connection: there it is always `connection_lost`. */
-    readonly reason: "not_connected" | "timed_out" | "connection_lost",
-    options: ErrorOptions,
-  ) {
-    const texts = { not_connected: "no connection to the service", timed_out: "the service did not respond in time" };
-    super(reason === "connection_lost" ? "the connection ended before the response did" : texts[reason], options);
-  }
+  /** What happened. Browsers do not say whether there was a connection: there it is always `connection_lost`. */
+  declare readonly reason: "not_connected" | "timed_out" | "connection_lost";
 }
 
 /** A response that is not one of the API: an error page of a proxy, JSON of another form, or too much of it. */
@@ -94,14 +68,6 @@ export class UnexpectedResponseError extends SvcError {
   declare readonly status: number;
   /** The first characters of the body, 200 at most. */
   declare readonly start: string;
-  /** The id by which the operator of the service finds the request in the log, if the response has one. */
-  declare readonly requestId?: string;
-
-  /** @internal */
-  constructor(reason: string, fields: Pick<UnexpectedResponseError, "status" | "start"> & Partial<UnexpectedResponseError>) {
-    super(`the response with status ${fields.status} is not one of the API: ${reason}; it begins with ${JSON.stringify(fields.start)}`);
-    Object.assign(this, fields);
-  }
 }
 
 /** The request cannot be sent, as an argument is not valid. */
@@ -114,4 +80,9 @@ export class InvalidArgumentError extends SvcError {
 export class TokensNotStoredError extends SvcError {
   readonly kind = "tokens_not_stored";
   override name = "TokensNotStoredError";
+}
+
+/** Throws unless an argument is valid. */
+export function requireArgument(isValid: unknown, message: string): asserts isValid {
+  if (!isValid) throw new InvalidArgumentError(message);
 }

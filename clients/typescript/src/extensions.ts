@@ -4,28 +4,17 @@
  *
  * @module
  */
-import type { Client, Schemas } from "./client.js";
-import { BEGINNING, Collection, data, List, uuid, type Readable, type SyncPage, type SyncPosition } from "./collection.js";
+import { BEGINNING, Collection, List, type Readable, type SyncPage, type SyncPosition } from "./collection.js";
 import { InvalidArgumentError } from "./errors.js";
-import type { components, paths } from "./generated/extensions.js";
-import type { CallOptions, CreateOptions, Query } from "./transport.js";
+import { Operations, type ExtensionFilter, type ExtensionSchemas } from "./generated/operations.js";
+import type { CallOptions } from "./transport.js";
 
-/** The types of the extensions: `ExtensionSchemas["Delivery"]`. */
-export type ExtensionSchemas = components["schemas"];
-/** The filters of a list, such as `ExtensionFilter<"/events">`. */
-export type ExtensionFilter<P extends keyof paths> = paths[P] extends { get: { parameters: { query?: infer Q } } } ? NonNullable<Q> : never;
+export type { ExtensionFilter, ExtensionSchemas };
 
 /** The operations that extensions add to a client. */
-export class Extensions {
+export class Extensions extends Operations {
   /** The events, which can be listed and read. */
-  readonly events: Readable<ExtensionSchemas["Event"], ExtensionFilter<"/events">>;
-  #client: Client;
-
-  /** Makes the operations of a client. */
-  constructor(client: Client) {
-    this.#client = client;
-    this.events = new Collection(client.transport, "events") as unknown as this["events"];
-  }
+  readonly events: Readable<ExtensionSchemas["Event"], ExtensionFilter<"/events">> = new Collection(this.client.transport, "events");
 
   /**
    * Reads the events since a position, the oldest first, page by page: all that the service keeps, if it is null. Store each
@@ -33,61 +22,9 @@ export class Extensions {
    */
   async *sync(position: SyncPosition | null, options?: CallOptions): AsyncGenerator<SyncPage<ExtensionSchemas["Event"]>, void, undefined> {
     // The time of an event is unique in its account.
-    const since = position ? nextMicrosecond(position.updated_at) : BEGINNING;
-    for await (const { data } of this.events.list({ since, order: "oldest_first" }, options).pages()) {
-      const last = data.at(-1);
-      if (last) yield { records: data, position: { updated_at: last.created_at } };
-    }
+    const filter = { since: position ? nextMicrosecond(position.updated_at) : BEGINNING, order: "oldest_first" };
+    yield* new List<ExtensionSchemas["Event"]>(this.client.transport, "events", filter, options, "created_at").synced();
   }
-
-  /** Returns a delivery with its event and the log of its newest attempts. */
-  async delivery(id: string, options?: CallOptions): Promise<ExtensionSchemas["DeliveryDetails"]> {
-    return data(await this.#client.send("GET", `deliveries/${uuid(id)}`, { options }));
-  }
-
-  /** Returns the list of the attempts at a delivery, the newest first, 20 on a page. */
-  attempts(id: string, options?: CallOptions): List<ExtensionSchemas["AttemptLog"]> {
-    return new List(this.#client.transport, `deliveries/${uuid(id)}/attempts`, { limit: undefined }, options);
-  }
-
-  /** Returns the list of the deliveries to a subscription, the newest event first. */
-  deliveries(webhookId: string, filter: ExtensionFilter<"/webhooks/{id}/deliveries"> = {}, options?: CallOptions): List<ExtensionSchemas["Delivery"]> {
-    return new List(this.#client.transport, `webhooks/${uuid(webhookId)}/deliveries`, filter as Query, options);
-  }
-
-  /** Sends a delivery again: its next attempt is due now, and all its retries are ahead. */
-  replayDelivery(id: string, options?: CreateOptions): Promise<ExtensionSchemas["Delivery"]> {
-    return this.#post(`deliveries/${uuid(id)}/replay`, undefined, options);
-  }
-
-  /** Sends the deliveries of a time span to a subscription again, in the background. */
-  replay(webhookId: string, selection: ExtensionSchemas["ReplaySelection"], options?: CreateOptions): Promise<ExtensionSchemas["Replay"]> {
-    return this.#post(`webhooks/${uuid(webhookId)}/replay`, selection, options, replay);
-  }
-
-  /** Returns the progress of a bulk replay. */
-  async bulkReplay(id: string, options?: CallOptions): Promise<ExtensionSchemas["Replay"]> {
-    return replay(data(await this.#client.send("GET", `replays/${uuid(id)}`, { options })));
-  }
-
-  /** Sends a test event to a subscription alone. */
-  test(webhookId: string, test: ExtensionSchemas["WebhookTest"] = {}, options?: CreateOptions): Promise<ExtensionSchemas["Delivery"]> {
-    return this.#post(`webhooks/${uuid(webhookId)}/test`, test, options);
-  }
-
-  /** Replaces the signing secret of a subscription. The old one signs as well for `overlap` seconds, 24 hours by default. */
-  rotateSecret(webhookId: string, rotation: ExtensionSchemas["SecretRotation"] = {}, options?: CreateOptions): Promise<Schemas["WebhookSubscriptionWithSecret"]> {
-    return this.#post(`webhooks/${uuid(webhookId)}/rotate-secret`, rotation, options);
-  }
-
-  async #post<T>(path: string, input: object | undefined, options: CreateOptions | undefined, read = (value: T) => value): Promise<T> {
-    return read(data<T>(await this.#client.send("POST", path, { ...(input && { input }), options })));
-  }
-}
-
-/** Returns a replay as it was sent: its `total` is a count, and no amount. */
-function replay(value: ExtensionSchemas["Replay"]): ExtensionSchemas["Replay"] {
-  return { ...value, total: Number(value.total) };
 }
 
 function nextMicrosecond(time: string): string {

@@ -3,7 +3,11 @@
  *
  * @module
  */
-export { Client, type Filter, type Schemas } from "./client.js";
-export { List, type Creatable, type Deletable, type KnownVersion, type Page, type Readable, type Syncable, type SyncPage, type SyncPosition, type Updatable, type Versioned } from "./collection.js";
-export { ApiError, InvalidArgumentError, SvcError, TokensNotStoredError, TransportError, UnexpectedResponseError, type ErrorCode, type FieldError } from "./errors.js";
-export type { AppCredentials, CallOptions, CallParts, ClientOptions, CreateOptions, Method, Query, RawResponse, RetryPolicy, Tokens } from "./transport.js";
+export { Client } from "./client.js";
+export { List } from "./collection.js";
+export type { Creatable, Deletable, KnownVersion, Page, Readable, Syncable, SyncPage, SyncPosition, Updatable, Versioned } from "./collection.js";
+export { ApiError, InvalidArgumentError, SvcError, TokensNotStoredError, TransportError, UnexpectedResponseError } from "./errors.js";
+export type { Filter, Schemas } from "./generated/collections.js";
+export type { ErrorCode, FieldError } from "./generated/problems.js";
+export type { AppCredentials, Tokens } from "./tokens.js";
+export type { CallOptions, CallParts, ClientOptions, CreateOptions, Method, Query, RawResponse, RetryPolicy } from "./transport.js";

@@ -1,37 +1,17 @@
-import { ApiError, InvalidArgumentError, SvcError, TokensNotStoredError, TransportError, UnexpectedResponseError, type FieldError } from "./errors.js";
-import { bytes, isObject, orUndefined, parse, stringify } from "./json.js";
+import { ApiError, requireArgument, SvcError, TransportError, UnexpectedResponseError } from "./errors.js";
+import { PROBLEM } from "./generated/problems.js";
+import { bytes, has, hex, orUndefined, parse, stringify, type Fields, type Shape } from "./json.js";
+import { AppTokens, type AppCredentials, type NewTokens, type Tokens } from "./tokens.js";
 
 /** The most characters or bytes that are read of a response. A page of 200 records, each as large as it can be, has fewer. */
 const MAX_BODY = 32 << 20;
 /** A clock that differs by so much from that of the service is corrected. Signatures may be 300 seconds off. */
 const WRONG_CLOCK_MS = 60_000;
+/** The longest time that a timer can have. One with more ends at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** The methods of the API. */
 export type Method = "GET" | "POST" | "PATCH" | "DELETE";
-
-/** The tokens of an app for one account, as `/oauth/token` gives them for a code. */
-export interface Tokens {
-  /** The access token, `svc_oat_…`, which lasts an hour. */
-  access_token: string;
-  /** The refresh token, `svc_ort_…`, which lasts 90 days after its last use. */
-  refresh_token: string;
-}
-
-/**
- * An app that works on an account (OAuth 2.0). When the service refuses the access token, the client gets another one, once
- * for all calls in flight, stores the new tokens, and makes the calls again. The code `invalid_grant` says that the account
- * has ended the access. Programs that share the tokens of a public app must share one client.
- */
-export interface AppCredentials {
-  /** The client id, `svcapp_…`. */
-  clientId: string;
-  /** The secret of a confidential app, `svc_ocs_…`. */
-  clientSecret?: string;
-  /** The tokens that the app has stored. */
-  tokens: Tokens;
-  /** Stores new tokens where the app finds them when it is started again. They are used once this has succeeded. */
-  store: (tokens: Tokens) => Promise<void> | void;
-}
 
 /**
  * How often and for how long a call is tried: when the service is busy (429, 503), a proxy does not reach it (502, 504), no
@@ -108,11 +88,7 @@ export interface CallParts {
 type RawRequest = { method: Method; url: URL; headers: Record<string, string>; body?: string };
 
 /** A response with a status of success, or 304. */
-export interface RawResponse {
-  /** The HTTP status. */
-  status: number;
-  /** The headers, such as `etag`. */
-  headers: Headers;
+export interface RawResponse extends Pick<Response, "status" | "headers"> {
   /** The body. */
   text: string;
 }
@@ -121,9 +97,8 @@ export interface RawResponse {
 export class Transport {
   readonly base: string;
   #options: ClientOptions;
-  #tokens: Tokens | undefined;
-  #refresh: Promise<void> | undefined;
-  #signingKey: Promise<CryptoKey> | undefined;
+  #tokens: AppTokens | null;
+  #now = (): number => (this.#options.env?.now ?? Date.now)();
   /** How far the clock of the service is ahead of ours, and the last timestamp of a signature, in microseconds. */
   #clockAheadMs = 0;
   #lastTimestamp = 0;
@@ -131,13 +106,12 @@ export class Transport {
   constructor(options: ClientOptions) {
     const { url, key, app, signingSecret } = options;
     const base = URL.canParse(url) ? new URL(url) : undefined;
-    if (!base || !/^https?:$/.test(base.protocol)) throw new InvalidArgumentError("the URL of the service must begin with https:// or http://");
-    if (base.username || base.password) throw new InvalidArgumentError("the URL of the service must have no user name and no password");
-    if (!key === !app) throw new InvalidArgumentError("a client needs either a key or an app");
-    if (app && signingSecret) throw new InvalidArgumentError("apps do not sign their requests; leave the signing secret out");
-    this.base = base.origin + base.pathname.replace(/\/$/, "");
+    const isValid = base && /^https?:$/.test(base.protocol) && !base.username && !base.password;
+    requireArgument(isValid, "the URL of the service must begin with https:// or http://, without a user name and a password");
+    requireArgument(!key !== !app && !(app && signingSecret), "pass a key, with its signing secret if it has one, or the tokens of an app");
+    this.base = base.origin + base.pathname.replace(/\/+$/, "");
     this.#options = options;
-    this.#tokens = app?.tokens;
+    this.#tokens = app ? new AppTokens(app, (form) => this.#newTokens(form)) : null;
   }
 
   /** Sends a request to a path below `/api/v1`. A POST has an idempotency key. */
@@ -146,115 +120,77 @@ export class Transport {
     for (const [name, value] of Object.entries(query)) {
       if (value !== undefined && value !== null) url.searchParams.set(name, String(value));
     }
-    const request: RawRequest = { method, url, headers: { ...headers } };
+    const sent: RawRequest["headers"] = { ...headers, ...(input && { "content-type": "application/json" }) };
     if (method === "POST") {
-      const key = options?.idempotencyKey ?? crypto.randomUUID();
-      if (!/^[\x20-\x7e]{1,255}$/.test(key)) throw new InvalidArgumentError("an idempotency key must have 1 to 255 printable ASCII characters");
-      request.headers["idempotency-key"] = key;
+      // A page without https has no `crypto.randomUUID`.
+      const key = options?.idempotencyKey ?? hex(crypto.getRandomValues(new Uint8Array(16)));
+      requireArgument(/^[\x20-\x7e]{1,255}$/.test(key), "an idempotency key must have 1 to 255 printable ASCII characters");
+      sent["idempotency-key"] = key;
     }
-    if (input) {
-      request.body = stringify(input);
-      request.headers["content-type"] = "application/json";
-    }
-    return this.#send(request, options);
+    return this.#send({ method, url, headers: sent, ...(input && { body: stringify(input) }) }, options);
   }
 
-  /** Sends a request until it succeeds, or fails for good. An app whose access token is refused gets another one. */
-  async #send(request: RawRequest, options: CallOptions = {}): Promise<RawResponse> {
-    const { app, key } = this.#options;
-    if (!app || !this.#tokens) return this.#sendAs(request, options, key);
-    await this.#refresh?.catch(() => undefined);
-    const old = this.#tokens;
-    try {
-      return await this.#sendAs(request, options, old.access_token);
-    } catch (error) {
-      if (!(error instanceof SvcError) || error.status !== 401) throw error;
-    }
-    if (this.#tokens.access_token === old.access_token) {
-      this.#refresh ??= this.#getTokens(app, this.#tokens.refresh_token).finally(() => (this.#refresh = undefined));
-      await orAborted(this.#refresh, options.signal);
-    }
-    return this.#sendAs(request, options, this.#tokens.access_token);
-  }
-
-  async #getTokens(app: AppCredentials, old: string): Promise<void> {
-    const secret = app.clientSecret ? { client_secret: app.clientSecret } : {};
-    const body = new URLSearchParams({ grant_type: "refresh_token", refresh_token: old, client_id: app.clientId, ...secret }).toString();
-    const [url, headers] = [new URL(`${this.base}/oauth/token`), { "content-type": "application/x-www-form-urlencoded" }];
-    const response = await this.#sendAs({ method: "POST", url, headers, body }, {}, undefined);
-    const { access_token, refresh_token = old } = json<Partial<Tokens>>(response, isObject);
-    if (typeof access_token !== "string") throw unexpected(response, "it has no access_token");
-    // What no header can carry is not stored.
-    checkHeaders({ authorization: access_token });
-    const tokens = { access_token, refresh_token };
-    try {
-      await app.store(tokens);
-    } catch (cause) {
-      throw new TokensNotStoredError(`the new tokens of the app could not be stored: ${String(cause)}`, { cause });
-    }
-    this.#tokens = tokens;
-  }
-
-  async #sendAs(request: RawRequest, { signal, totalMs }: CallOptions, credential: string | undefined): Promise<RawResponse> {
-    const { retry = {}, timeoutMs = 30_000, env = {} } = this.#options;
+  /** Sends a request until it succeeds, or fails for good. An app whose access token is refused gets another one, once. */
+  async #send(request: RawRequest, { signal, totalMs }: CallOptions = {}, app = this.#tokens): Promise<RawResponse> {
+    const { key, retry = {}, timeoutMs = 30_000, env = {} } = this.#options;
     const { attempts = 4, firstWaitMs = 250, longestWaitMs = 10_000 } = retry;
     const total = totalMs ?? retry.totalMs ?? 90_000;
     const begun = performance.now();
-    let [waited, mayBeDone, corrected] = [0, false, false];
-    const spent = () => Math.max(performance.now() - begun, waited);
+    let [waited, mayBeDone, isCorrected] = [0, false, false];
+    const left = () => total - Math.max(performance.now() - begun, waited);
     for (let attempt = 1; ; attempt++) {
-      const left = total - spent();
+      const tokens = app && (await within(left(), signal, app.current()));
+      const [leftMs, clockAheadMs] = [left(), this.#clockAheadMs];
       try {
-        return await this.#attempt(request, credential, Math.min(timeoutMs, left), signal);
+        return await this.#attempt(request, tokens?.access_token ?? key, Math.min(timeoutMs, leftMs), signal);
       } catch (error) {
         if (!(error instanceof SvcError)) throw error;
         error.attempts = attempt;
-        const { status } = error;
         // An earlier attempt deleted the record, and its response was lost.
-        if (mayBeDone && request.method === "DELETE" && status === 404) return { status: 204, headers: new Headers(), text: "" };
-        mayBeDone ||= error instanceof TransportError ? error.reason !== "not_connected" : [502, 503, 504].includes(status ?? 0);
-        if (!corrected && error instanceof ApiError && error.code === "signature_invalid" && this.#correctClock(error)) {
-          corrected = true;
+        if (mayBeDone && request.method === "DELETE" && error.status === 404) return { status: 204, headers: new Headers(), text: "" };
+        mayBeDone ||= error instanceof TransportError ? error.reason !== "not_connected" : [502, 503, 504].includes(error.status ?? 0);
+        if (!isCorrected && (await this.#correct(error, tokens, clockAheadMs, left(), signal))) {
+          isCorrected = true;
           continue;
         }
         const longest = Math.min(firstWaitMs * 2 ** (attempt - 1), longestWaitMs);
         const wait = (error.retryAfterMs ?? 0) + longest * (env.random ?? Math.random)();
-        const wasCut = error instanceof TransportError && error.reason === "timed_out" && left < timeoutMs;
-        if (attempt >= attempts || !error.isTransient || wasCut || spent() + wait > total) throw error;
-        await (env.sleep ?? sleep)(wait, signal);
+        const wasCut = error instanceof TransportError && error.reason === "timed_out" && leftMs < timeoutMs;
+        if (attempt >= attempts || !error.isTransient || wasCut || wait > left()) throw error;
+        await (env.sleep ?? within)(wait, signal);
         waited += wait;
       }
     }
   }
 
+  async #newTokens(form: URLSearchParams): Promise<NewTokens> {
+    const headers = { "content-type": "application/x-www-form-urlencoded" };
+    const response = await this.#send({ method: "POST", url: new URL(`${this.base}/oauth/token`), headers, body: form.toString() }, {}, null);
+    const { access_token, refresh_token } = json<NewTokens>(response, { access_token: "string", refresh_token: "string|null|undefined" });
+    // What no header can carry is not stored.
+    checkHeaders({ authorization: access_token });
+    return { access_token, ...(refresh_token && { refresh_token }) };
+  }
+
   /** Sends the request once, with a signature of its own, and throws unless it succeeds. */
   async #attempt(request: RawRequest, credential: string | undefined, timeoutMs: number, signal?: AbortSignal): Promise<RawResponse> {
     const { fetch = (url: URL, init: RequestInit) => globalThis.fetch(url, init), userAgent } = this.#options;
-    const { method, url, body = null } = request;
-    const headers = { ...request.headers, ...(await this.#sign(request)) };
+    const identity = { ...(credential && { authorization: `Bearer ${credential}` }), ...(userAgent && { "user-agent": userAgent }) };
+    const headers = { ...request.headers, ...identity, ...(await this.#sign(request)) };
     signal?.throwIfAborted();
-    if (credential) headers["authorization"] = `Bearer ${credential}`;
-    if (userAgent) headers["user-agent"] = userAgent;
+    if (timeoutMs <= 0) throw lost("timed_out");
     checkHeaders(headers);
     const controller = new AbortController();
-    const cancel = () => controller.abort();
-    const timer = setTimeout(cancel, timeoutMs);
-    signal?.addEventListener("abort", cancel);
     try {
       // The service redirects nothing, and the key is for this host alone.
-      const init: RequestInit = { method, headers, body, signal: controller.signal, redirect: "manual", credentials: "omit" };
-      const response = await fetch(url, init).then(read);
+      const init: RequestInit = { ...request, headers, signal: controller.signal, redirect: "manual", credentials: "omit" };
+      const response = await within(timeoutMs, signal, fetch(request.url, init).then(read));
       if ((response.status >= 200 && response.status < 300) || response.status === 304) return response;
       throw this.#failure(response);
     } catch (cause) {
+      controller.abort();
       signal?.throwIfAborted();
-      if (cause instanceof SvcError) throw cause;
-      // Not by the caller, and so by the timer.
-      const timedOut = controller.signal.aborted;
-      throw new TransportError(timedOut ? "timed_out" : isNotConnected(cause) ? "not_connected" : "connection_lost", { cause });
-    } finally {
-      clearTimeout(timer);
-      signal?.removeEventListener("abort", cancel);
+      throw cause instanceof SvcError ? cause : lost(isNotSent(cause) ? "not_connected" : "connection_lost", { cause });
     }
   }
 
@@ -262,111 +198,114 @@ export class Transport {
   async #sign({ method, url, body = "" }: RawRequest): Promise<Record<string, string>> {
     const { signingSecret } = this.#options;
     if (!signingSecret || method === "GET") return {};
-    const { subtle } = crypto;
-    this.#signingKey ??= subtle.importKey("raw", bytes(signingSecret), { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
-    const [key, digest] = await Promise.all([this.#signingKey, subtle.digest("SHA-256", bytes(body))]);
     // A signature is accepted once, so no two have the same timestamp.
     const micros = Math.max(Math.round((this.#now() + this.#clockAheadMs) * 1000), this.#lastTimestamp + 1);
     this.#lastTimestamp = micros;
     const timestamp = `${Math.floor(micros / 1e6)}.${String(micros % 1e6).padStart(6, "0")}`;
-    const lines = [timestamp, method, url.pathname + url.search, hex(digest)].join("\n");
+    const { subtle } = crypto;
+    const key = await subtle.importKey("raw", bytes(signingSecret), { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
+    const lines = [timestamp, method, url.pathname + url.search, hex(await subtle.digest("SHA-256", bytes(body)))].join("\n");
     const signature = await subtle.sign("HMAC", key, bytes(lines));
     return { "x-svc-timestamp": timestamp, "x-svc-signature": `sha256=${hex(signature)}` };
   }
 
-  /** Returns whether the clock was wrong, and takes that of the service from now on. */
-  #correctClock({ date }: ApiError): boolean {
-    const ahead = Date.parse(date ?? "") - this.#now();
-    if (!(Math.abs(ahead - this.#clockAheadMs) >= WRONG_CLOCK_MS)) return false;
-    [this.#clockAheadMs, this.#lastTimestamp] = [ahead, 0];
-    return true;
-  }
-
-  #now(): number {
-    return (this.#options.env?.now ?? Date.now)();
+  /** Returns whether what the service refused is another one now: the tokens of an app, or the clock by which requests are signed. */
+  async #correct(error: SvcError, tokens: Tokens | null, clockAheadMs: number, ms: number, signal?: AbortSignal): Promise<boolean> {
+    if (tokens && this.#tokens && error.status === 401) {
+      await within(ms, signal, this.#tokens.after(tokens));
+      return true;
+    }
+    if (!(error instanceof ApiError) || error.code !== "signature_invalid") return false;
+    const ahead = httpDate(error.date) - this.#now();
+    const isWrong = (used: number) => Math.abs(ahead - used) >= WRONG_CLOCK_MS;
+    // Another call may have corrected it meanwhile.
+    if (isWrong(this.#clockAheadMs)) [this.#clockAheadMs, this.#lastTimestamp] = [ahead, 0];
+    return isWrong(clockAheadMs);
   }
 
   #failure(response: RawResponse): SvcError {
-    const { status, headers, text } = response;
-    const problem = orUndefined(() => parse(text));
-    const { error, code, error_description, field, errors, existing_id, retry_after_ms } = isObject(problem) ? problem : {};
-    const after = headers.get("retry-after")?.trim();
-    const ms = !after ? NaN : /^\d+$/.test(after) ? Number(after) * 1000 : Math.max(0, Date.parse(after) - this.#now());
-    const retryAfterMs = typeof retry_after_ms === "number" ? retry_after_ms : ms;
-    const fields = { status, ...known({ date: headers.get("date"), requestId: headers.get("x-request-id"), retryAfterMs }) };
+    const after = response.headers.get("retry-after")?.trim() ?? "";
+    const ms = /^\d+$/.test(after) ? Number(after) * 1000 : Math.max(0, httpDate(after) - this.#now());
+    const body = orUndefined(() => parse(response.text));
     // The endpoint for tokens has another form (RFC 6749 §5.2).
-    const [message, name] = typeof code === "string" ? [error, code] : [error_description, error];
-    if (typeof message !== "string" || typeof name !== "string") return unexpected(response, "it is no error of the API", fields);
-    const failed = Array.isArray(errors) ? (errors as FieldError[]) : [];
-    return new ApiError(message, { ...fields, ...known({ field, existingId: existing_id }), code: name, errors: failed });
+    const isOAuth = has(body, { error: "string", error_description: "string" });
+    const problem: Fields = { errors: [], ...(isOAuth ? { error: body["error_description"], code: body["error"] } : (body as object)) };
+    if (!has(problem, PROBLEM)) return unexpected(response, "it is no error of the API", { retryAfterMs: ms });
+    const { error, code, errors, field, existing_id: existingId, retry_after_ms } = problem;
+    const fields = { date: response.headers.get("date"), retryAfterMs: retry_after_ms ?? ms, field, existingId };
+    return new ApiError(String(error), { ...about(response, fields), code, errors });
   }
 }
 
-function checkHeaders(headers: Record<string, string>): void {
+function checkHeaders(headers: RawRequest["headers"]): void {
   for (const [name, value] of Object.entries(headers)) {
-    if (!/^[\x20-\x7e]*$/.test(value)) throw new InvalidArgumentError(`${name} has characters that a header cannot have`);
+    requireArgument(/^[\x20-\x7e]*$/.test(value), `${name} has characters that a header cannot have`);
   }
 }
 
 /** Reads the body of a response that is what it has to be. */
-export function json<T>(response: RawResponse, check: (value: unknown) => boolean): T {
-  const value = orUndefined(() => parse(response.text));
-  if (!check(value)) throw unexpected(response, value === undefined ? "it is not JSON" : "it is JSON of another form");
+export function json<T>(response: RawResponse, shape: Shape, read = parse): T {
+  const value: unknown = orUndefined(() => read(response.text));
+  if (!has(value, shape)) throw unexpected(response, value === undefined ? "it is not JSON" : "it is JSON of another form");
   return value as T;
 }
 
 /** Returns the error of a response that is not one of the API. */
-export function unexpected({ status, text, headers }: RawResponse, reason: string, fields: object = {}): UnexpectedResponseError {
-  return new UnexpectedResponseError(reason, { ...known({ requestId: headers.get("x-request-id") }), ...fields, status, start: text.slice(0, 200) });
+export function unexpected(response: RawResponse, reason: string, fields: object = {}): UnexpectedResponseError {
+  const start = response.text.slice(0, 200);
+  const message = `the response with status ${response.status} is not one of the API: ${reason}; it begins with ${JSON.stringify(start)}`;
+  return new UnexpectedResponseError(message, { ...about(response, fields), attempts: 1, start });
 }
 
-/** Returns the fields that are a text or a number. */
-function known(fields: object): object {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => typeof value === "string" || Number.isFinite(value)));
+/** Returns what an error tells of its response, and these fields as far as they are a text or a number. */
+function about({ status, headers }: RawResponse, fields: object): object {
+  const all = Object.entries({ status, requestId: headers.get("x-request-id"), ...fields });
+  return Object.fromEntries(all.filter(([, value]) => typeof value === "string" || Number(value ?? NaN) >= 0));
 }
+
+/** Returns the error of an attempt without a response. */
+const lost = (reason: TransportError["reason"], fields: object = {}): TransportError =>
+  new TransportError(`no response of the service: ${reason.replace("_", " ")}`, { attempts: 1, ...fields, reason });
 
 /** Reads a response, unless it is too long. */
 async function read(response: Response): Promise<RawResponse> {
   const { status, headers, body } = response;
-  // A body whose length is known is read at once, which is faster. That of a compressed one is another.
-  const known = headers.has("content-encoding") ? NaN : Number(headers.get("content-length") ?? NaN);
-  if (known <= MAX_BODY) return { status, headers, text: await response.text() };
   const [decoder, reader] = [new TextDecoder(), body?.getReader()];
   let [text, length] = ["", 0];
   for (let chunk; reader && !(chunk = await reader.read()).done; ) {
     text += decoder.decode(chunk.value, { stream: true });
-    if ((length += chunk.value.length) <= MAX_BODY) continue;
-    await reader.cancel();
-    throw unexpected({ status, headers, text }, `it has more than ${MAX_BODY} bytes`);
+    if ((length += chunk.value.length) > MAX_BODY) throw unexpected({ status, headers, text }, `it has more than ${MAX_BODY} bytes`);
   }
   return { status, headers, text: text + decoder.decode() };
 }
 
+/** A date of HTTP. `Date.parse` takes much else for one. */
+const HTTP_DATE = /^[A-Z][a-z]+, \d\d[ -][A-Z][a-z]{2}[ -]\d+ [\d:]{8} GMT$/;
+const httpDate = (text = ""): number => (HTTP_DATE.test(text) ? Date.parse(text) : NaN);
+
+/** How the codes of failures begin that come before the request: there is no connection, or its certificate is not trusted. */
+const NOT_SENT = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT|CERT_|ERR_TLS_|UNABLE_TO_|\w*SELF_SIGNED)/;
+
 /** Returns whether a failure of `fetch` says that the request was not sent. */
-function isNotConnected(error: unknown): boolean {
-  const { message = "", cause } = error as Error;
-  const code = String((cause as { code?: string } | undefined)?.code);
-  return /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)$/.test(code) || /\(Connect\)/.test(message);
-}
+const isNotSent = (error: unknown): boolean =>
+  NOT_SENT.test(String((error as { cause?: { code?: string } } | null)?.cause?.code)) || /\(Connect\)/.test(String(error));
 
-function sleep(ms: number, signal?: AbortSignal): Promise<void> {
-  let timer: ReturnType<typeof setTimeout>;
-  const waits = new Promise<void>((done) => (timer = setTimeout(done, ms)));
-  return orAborted(waits, signal).finally(() => clearTimeout(timer));
-}
-
-/** Returns what a promise does, or throws the reason of a signal that is aborted before. */
-function orAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (!signal) return promise;
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(signal.reason as Error);
-    if (signal.aborted) abort();
-    signal.addEventListener("abort", abort);
-    void promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+/**
+ * Returns what `work` does, or throws the reason of the signal if it is aborted before, or that the time has passed. Without
+ * work, it returns once the time has passed.
+ */
+function within<T = void>(ms: number, signal?: AbortSignal, work?: Promise<T>): Promise<T> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let abort = () => {};
+  const ended = new Promise<T>((resolve, reject) => {
+    timer = setTimeout(() => (work ? reject(lost("timed_out")) : resolve(undefined as T)), Math.min(ms, LONGEST_TIMER_MS));
+    abort = () => reject(signal?.reason as Error);
+    signal?.addEventListener("abort", abort);
+    if (signal?.aborted) abort();
+    work?.then(resolve, reject);
   });
-}
-
-/** Writes bytes in lower-case hex. */
-function hex(buffer: ArrayBuffer): string {
-  return Array.from(new Uint8Array(buffer), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return ended.finally(() => {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", abort);
+  });
 }

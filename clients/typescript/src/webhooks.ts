@@ -4,8 +4,9 @@
  * @module
  */
 import { InvalidArgumentError, SvcError } from "./errors.js";
+import { FORMS, TEXTS } from "./generated/refusals.js";
 import type { webhooks } from "./generated/schema.js";
-import { bytes, isObject, orUndefined, parse } from "./json.js";
+import { bytes, has, orUndefined, parse, type Bytes } from "./json.js";
 
 /** The body of a delivery of each kind, such as `WebhookEvents["invoice.paid"]`. Amounts are decimal strings. */
 export type WebhookEvents = { [K in keyof webhooks]: webhooks[K]["post"]["requestBody"]["content"]["application/json"] };
@@ -29,86 +30,50 @@ export interface VerifierOptions {
 /** The headers of a request: those of `fetch`, or an object, as Node and Express have it. */
 export type DeliveryHeaders = Headers | { readonly [name: string]: string | readonly string[] | undefined };
 
-const REASONS = {
-  empty_secret: "the secret is empty; pass the `secret` that was returned when the subscription was created",
-  secret_whitespace: "the secret contains white space; remove it, such as the line feed at the end of a file",
-  secret_not_base64: "the secret is not `whsec_` followed by base64; pass the whole secret unchanged",
-  public_key_as_secret: "the secret is a public key, with which anyone could sign; pass it in `publicKeys`",
-  empty_public_key: "the public key is empty; pass the public key of the subscription, which begins with `whpk_`",
-  not_public_key: "the public key does not begin with `whpk_`; pass it unchanged, and no secret or private key",
-  public_key_not_base64: "the public key is not base64 after `whpk_`; pass it unchanged, without white space",
-  public_key_wrong_length: "the public key does not have 32 bytes after `whpk_`; pass it unchanged",
-  no_secret: "X-SVC-Signature is made with the secret, and the verifier has only public keys; add the secret",
-  empty_header: "the signature header is empty or missing; check that no proxy removes it",
-  missing_prefix: "the signature does not begin with `sha256=`; pass X-SVC-Signature unchanged",
-  wrong_length: "the signature does not have 64 digits after `sha256=`; pass X-SVC-Signature unchanged and once",
-  not_hex: "the signature is not hex; pass X-SVC-Signature unchanged",
-  upper_case_hex: "the signature is in upper-case hex; pass X-SVC-Signature unchanged",
-  mismatch: "the signature does not match; pass the bytes of the body as received, and the whole secret of this subscription",
-  missing_delivered_at: "the body has no string `delivered_at`, which the maximum age requires; pass the whole body",
-  invalid_delivered_at: "`delivered_at` is not an RFC 3339 time in UTC; pass the whole body",
-  stale: "the delivery was sent longer ago than the maximum age; check the clock of this machine",
-  from_future: "the delivery was sent in the future; check the clock of this machine",
-  malformed_body: "the body is signed, and is no event",
-  invalid_id: "webhook-id is empty, missing or contains a dot; pass the header unchanged",
-  invalid_timestamp: "webhook-timestamp is missing or not in Unix seconds; pass the header unchanged",
-  no_v1_signature: "webhook-signature has no entry that begins with `v1,`; pass the whole header",
-  not_base64: "webhook-signature is not base64 of 32 bytes after `v1,`; pass the header unchanged",
-  no_v1a_signature: "webhook-signature has no entry that begins with `v1a,`; set `signature` of the subscription to `ed25519`",
-  v1a_not_base64: "webhook-signature is not base64 of 64 bytes after `v1a,`; pass the header unchanged",
-  too_many_signatures: "webhook-signature has more entries than the service sends; pass the header unchanged and once",
-};
-
 /** Why a delivery was refused. Respond with a status such as 401: the service counts a failed attempt and tries again. */
 export class VerifyError extends SvcError {
   readonly kind = "verify";
   override name = "VerifyError";
 
+  /** The reason, for programs and metrics. Codes do not change. */
+  declare readonly code: Code;
+
   /** @internal */
-  constructor(
-    /** The reason, for programs and metrics. Codes do not change. */
-    readonly code: keyof typeof REASONS,
-  ) {
-    super(REASONS[code]);
+  constructor(code: Code) {
+    super(TEXTS[code], { code });
   }
 }
 
-type Code = VerifyError["code"];
-type Bytes = Uint8Array<ArrayBuffer>;
-type Key = { key: Promise<CryptoKey>; algorithm: string };
-/** A version of `webhook-signature`: how its entries begin, the bytes of a signature, and how many are checked. */
-type Version = { prefix: string; length: number; most: number; missing: Code; malformed: Code };
+type Code = keyof typeof TEXTS;
+/** A version of `webhook-signature`: how its entries begin, the bytes of a signature, and the codes for none and a wrong one. */
+type Version = { prefix: string; length: number; missing: Code; malformed: Code; algorithm: Algorithm; keys?: (Bytes | undefined)[] };
 
-const V1: Version = { prefix: "v1,", length: 32, most: Infinity, missing: "no_v1_signature", malformed: "not_base64" };
-// The service sends two at most, and each costs a hash of the body.
-const V1A: Version = { prefix: "v1a,", length: 64, most: 8, missing: "no_v1a_signature", malformed: "v1a_not_base64" };
+const HMAC = { name: "HMAC", hash: "SHA-256" };
+const V1: Version = { prefix: "v1,", length: 32, missing: "no_v1_signature", malformed: "not_base64", algorithm: HMAC };
+const V1A: Version = { prefix: "v1a,", length: 64, missing: "no_v1a_signature", malformed: "v1a_not_base64", algorithm: { name: "Ed25519" } };
+/** The most entries of a version that are checked. The service sends two, and each costs a hash of the body. */
+const MOST = 8;
 
 /** Verifies deliveries by their headers. Make one and share it. */
 export class Verifier {
   #options: VerifierOptions;
-  /** The keys of `X-SVC-Signature`, of `v1` and of `v1a`. A secret that is not base64 has none of `v1`. */
-  #whole: Key[];
-  #decoded: (Key | undefined)[];
-  #public: Key[];
+  #secrets: readonly string[];
+  #publicKeys: Bytes[];
 
   /** Makes a verifier. Throws a {@link VerifyError} for a secret or a public key that is not valid. */
   constructor(options: VerifierOptions) {
     const { secrets = [], publicKeys = [] } = options;
-    this.#options = options;
-    this.#whole = secrets.map((secret) => importKey("HMAC", wholeKey(secret)));
-    this.#decoded = secrets.map((secret) => {
-      const key = decode(secret.replace(/^whsec_/, ""));
-      return key?.length ? importKey("HMAC", key) : undefined;
-    });
-    this.#public = publicKeys.map((key) => importKey("Ed25519", publicKey(key)));
     if (secrets.length + publicKeys.length === 0) throw new VerifyError("empty_secret");
+    this.#options = options;
+    this.#secrets = secrets.map((secret) => check("secret", secret));
+    this.#publicKeys = publicKeys.map(publicKey);
   }
 
   /** Verifies a delivery and returns its event. `body` is as it was received, before anything parses it. */
   async verify(headers: DeliveryHeaders, body: Uint8Array | ArrayBuffer | string): Promise<WebhookEvent> {
     await this.verifySignature(headers, body);
     const event = orUndefined(() => parse(new TextDecoder("utf-8", { fatal: true }).decode(raw(body))));
-    if (isObject(event) && isObject(event["data"]) && typeof event["event"] === "string") return event as unknown as WebhookEvent;
+    if (has(event, { event: "string", data: {} })) return event as unknown as WebhookEvent;
     throw new VerifyError("malformed_body");
   }
 
@@ -116,95 +81,83 @@ export class Verifier {
   async verifySignature(headers: DeliveryHeaders, body: Uint8Array | ArrayBuffer | string): Promise<void> {
     const { maxAgeSeconds = 300, futureToleranceSeconds = 60, now = Date.now } = this.#options;
     const [received, at] = [raw(body), now() / 1000];
-    const standard = header(headers, "webhook-signature");
-    const sent = standard === undefined ? await this.#bySecret(headers, received) : await this.#standard(headers, standard, received);
+    const isStandard = header(headers, "webhook-signature") !== undefined;
+    await (isStandard ? this.#checkStandard(headers, received) : this.#checkOwn(header(headers, "x-svc-signature") ?? "", received));
     if (maxAgeSeconds === null) return;
-    const age = at - sent();
-    if (age > maxAgeSeconds) throw new VerifyError("stale");
-    if (-age > futureToleranceSeconds) throw new VerifyError("from_future");
+    const age = at - (isStandard ? Number(header(headers, "webhook-timestamp")) : deliveredAt(received));
+    // No time is within a bound that is no number.
+    if (!(age <= maxAgeSeconds)) throw new VerifyError("stale");
+    if (!(-age <= futureToleranceSeconds)) throw new VerifyError("from_future");
   }
 
-  async #bySecret(headers: DeliveryHeaders, body: Bytes): Promise<() => number> {
-    const text = header(headers, "x-svc-signature") ?? "";
-    if (this.#whole.length === 0 && text) throw new VerifyError("no_secret");
-    if (!(await matches(this.#whole, [parseSignature(text)], body))) throw new VerifyError("mismatch");
-    return () => deliveredAt(body);
+  async #checkOwn(signature: string, body: Bytes): Promise<void> {
+    if (!signature) throw new VerifyError("empty_header");
+    if (this.#secrets.length === 0) throw new VerifyError("no_secret");
+    check("signature", signature);
+    const decoded = Uint8Array.from(signature.slice(7).match(/../g) ?? [], (digits) => parseInt(digits, 16));
+    if (!(await isSigned(HMAC, this.#secrets.map(bytes), [decoded], body))) throw new VerifyError("mismatch");
   }
 
-  async #standard(headers: DeliveryHeaders, entries: string, body: Bytes): Promise<() => number> {
-    const id = header(headers, "webhook-id") ?? "";
-    const timestamp = header(headers, "webhook-timestamp") ?? "";
+  async #checkStandard(headers: DeliveryHeaders, body: Bytes): Promise<void> {
     // With a dot in the id, part of the body could be passed off as the timestamp.
-    if (!id || id.includes(".")) throw new VerifyError("invalid_id");
-    if (!/^\d+$/.test(timestamp) || !Number.isSafeInteger(Number(timestamp))) throw new VerifyError("invalid_timestamp");
-    if (!entries) throw new VerifyError("empty_header");
-    const prefix = bytes(`${id}.${timestamp}.`);
-    const signed = new Uint8Array(prefix.length + body.length);
-    signed.set(prefix);
-    signed.set(body, prefix.length);
-    const refusals: (Code | undefined)[] = [];
-    if (this.#decoded.length > 0) refusals.push(await refusal(V1, this.#decoded, entries.split(" "), signed));
-    if (this.#public.length > 0) refusals.push(await refusal(V1A, this.#public, entries.split(" "), signed));
-    if (refusals.includes(undefined)) return () => Number(timestamp);
+    const parts = ["webhook-id", "webhook-timestamp", "webhook-signature"] as const;
+    const [id, timestamp, signatures = ""] = parts.map((part) => check(part, header(headers, part) ?? ""));
+    const signed = new Uint8Array(await new Blob([`${id}.${timestamp}.`, body]).arrayBuffer());
+    const secrets = this.#secrets.map((secret) => decode(secret.replace(/^whsec_/, "")));
+    const versions = [{ ...V1, keys: secrets }, { ...V1A, keys: this.#publicKeys }].filter(({ keys }) => keys.length > 0);
+    const refusals = await Promise.all(versions.map((version) => refusal(version, signatures.split(" "), signed)));
     // The error is about the entries that are there.
-    throw new VerifyError(refusals.find((code) => code !== V1.missing && code !== V1A.missing) ?? refusals[0] ?? "mismatch");
+    const code = refusals.find((code) => code !== V1.missing && code !== V1A.missing) ?? refusals[0];
+    if (!refusals.includes(undefined)) throw new VerifyError(code ?? "mismatch");
   }
+}
+
+/** Returns a text, or throws the first code whose form it does not have. */
+function check(part: keyof typeof FORMS, text: string): string {
+  const refused = Object.entries(FORMS[part]).find(([, form]) => !new RegExp(`^(?:${form})$`, "su").test(text));
+  if (refused) throw new VerifyError(refused[0] as Code);
+  return text;
 }
 
 /** Returns why no entry of a version matches a key, or undefined if one does. Entries of other versions are ignored. */
-async function refusal(version: Version, keys: (Key | undefined)[], entries: string[], signed: Bytes): Promise<Code | undefined> {
-  const { prefix, length, most, missing, malformed } = version;
+async function refusal(version: Version, entries: string[], signed: Bytes): Promise<Code | undefined> {
+  const { prefix, length, missing, malformed, algorithm, keys = [] } = version;
   const signatures = entries.filter((entry) => entry.startsWith(prefix)).map((entry) => decode(entry.slice(prefix.length)));
   if (signatures.length === 0) return missing;
   if (!signatures.every((signature) => signature?.length === length)) return malformed;
-  if (keys.includes(undefined)) return "secret_not_base64";
-  if (signatures.length > most) return "too_many_signatures";
-  return (await matches(keys as Key[], signatures as Bytes[], signed)) ? undefined : "mismatch";
+  if (!keys.every((key) => key?.length)) return "secret_not_base64";
+  if (signatures.length > MOST) return "too_many_signatures";
+  return (await isSigned(algorithm, keys as Bytes[], signatures as Bytes[], signed)) ? undefined : "mismatch";
 }
 
+/** Returns whether any key made any signature. All are tried, so that the time does not tell which one matched. */
+async function isSigned(algorithm: Algorithm, keys: Bytes[], signatures: Bytes[], body: Bytes): Promise<boolean> {
+  const results = keys.map(async (bytes) => {
+    const key = await crypto.subtle.importKey("raw", bytes, algorithm, false, ["verify"]);
+    return Promise.all(signatures.map((signature) => crypto.subtle.verify(algorithm, key, signature, body)));
+  });
+  return (await Promise.all(results)).flat().includes(true);
+}
+
+/** Returns a header. `Headers` may be of another realm or library, so that they are no instance of this one. */
 function header(headers: DeliveryHeaders, name: string): string | undefined {
-  if (headers instanceof Headers) return headers.get(name) ?? undefined;
-  const value = headers[name] ?? Object.entries(headers).find(([other]) => other.toLowerCase() === name)?.[1];
-  return typeof value === "string" ? value : value?.join(", ");
+  if (typeof headers.get === "function") return (headers as Headers).get(name) ?? undefined;
+  const found = Object.entries(headers).find(([other, value]) => other.toLowerCase() === name && value !== undefined);
+  return found && [found[1]].flat().join(", ");
 }
 
+/** Returns the bytes of a body, which may be of another realm. */
 function raw(body: unknown): Bytes {
   if (typeof body === "string") return bytes(body);
-  if (body instanceof ArrayBuffer) return new Uint8Array(body);
-  if (body instanceof Uint8Array) return body as Bytes;
+  if (ArrayBuffer.isView(body)) return new Uint8Array(body.buffer as ArrayBuffer, body.byteOffset, body.byteLength);
+  if (Object.prototype.toString.call(body) === "[object ArrayBuffer]") return new Uint8Array(body as ArrayBuffer);
   throw new InvalidArgumentError("pass the body as it was received: bytes or text, and not what a parser made of it");
 }
 
-function importKey(algorithm: string, key: Bytes): Key {
-  const parameters = algorithm === "HMAC" ? { name: algorithm, hash: "SHA-256" } : { name: algorithm };
-  const imported = crypto.subtle.importKey("raw", key, parameters, false, ["verify"]);
-  // What fails is thrown where the key is used.
-  imported.catch(() => undefined);
-  return { key: imported, algorithm };
-}
-
-/** Returns whether any key verifies any signature. All are tried, so that the time does not tell which one matched. */
-async function matches(keys: Key[], signatures: Bytes[], signed: Bytes): Promise<boolean> {
-  const results = keys.flatMap(({ key, algorithm }) =>
-    signatures.map(async (signature) => crypto.subtle.verify(algorithm, await key, signature, signed)),
-  );
-  return (await Promise.all(results)).includes(true);
-}
-
-function wholeKey(secret: string): Bytes {
-  if (!secret) throw new VerifyError("empty_secret");
-  if (secret.startsWith("whpk_")) throw new VerifyError("public_key_as_secret");
-  if (/\s/.test(secret)) throw new VerifyError("secret_whitespace");
-  return bytes(secret);
-}
-
 function publicKey(text: string): Bytes {
-  if (!text) throw new VerifyError("empty_public_key");
-  if (!text.startsWith("whpk_")) throw new VerifyError("not_public_key");
-  const key = decode(text.slice(5));
-  if (!key) throw new VerifyError("public_key_not_base64");
-  if (key.length !== 32) throw new VerifyError("public_key_wrong_length");
-  return key;
+  const key = decode(check("public_key", text).slice(5));
+  if (key?.length === 32) return key;
+  throw new VerifyError(key ? "public_key_wrong_length" : "public_key_not_base64");
 }
 
 /** Decodes base64 in its one canonical form. */
@@ -213,23 +166,11 @@ function decode(text: string): Bytes | undefined {
   return binary !== undefined && btoa(binary) === text ? Uint8Array.from(binary, (char) => char.charCodeAt(0)) : undefined;
 }
 
-function parseSignature(text: string): Bytes {
-  if (!text) throw new VerifyError("empty_header");
-  if (!text.startsWith("sha256=")) throw new VerifyError("missing_prefix");
-  const digits = text.slice(7);
-  // The length is that of the bytes in UTF-8.
-  if (bytes(digits).length !== 64) throw new VerifyError("wrong_length");
-  if (!/^[0-9a-fA-F]*$/.test(digits)) throw new VerifyError("not_hex");
-  if (/[A-F]/.test(digits)) throw new VerifyError("upper_case_hex");
-  return Uint8Array.from(digits.match(/../g) ?? [], (pair) => parseInt(pair, 16));
-}
-
 /** Returns the time in the body, in Unix seconds. */
 function deliveredAt(body: Bytes): number {
-  const event = orUndefined(() => JSON.parse(new TextDecoder().decode(body)) as { delivered_at?: unknown } | null);
-  const text = event?.delivered_at;
-  if (typeof text !== "string") throw new VerifyError("missing_delivered_at");
-  const [, seconds, fraction = ""] = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{1,9})?Z$/.exec(text) ?? [];
+  const event = orUndefined(() => JSON.parse(new TextDecoder().decode(body)) as unknown);
+  if (!has(event, { delivered_at: "string" })) throw new VerifyError("missing_delivered_at");
+  const [, seconds, fraction = ""] = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{1,9})?Z$/.exec(String(event["delivered_at"])) ?? [];
   const time = Date.parse(`${seconds}Z`);
   if (!(time >= 0) || new Date(time).toISOString().slice(0, 19) !== seconds) throw new VerifyError("invalid_delivered_at");
   return time / 1000 + Number(`0${fraction}`);

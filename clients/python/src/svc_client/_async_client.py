@@ -43,9 +43,9 @@ class AsyncTokenSource:
             if self._tokens.access_token == refused:
                 form = {**self._form, "grant_type": "refresh_token", "refresh_token": self._tokens.refresh_token}
                 request = httpx.Request("POST", f"{client.settings.root}oauth/token", data=form)
-                new = core.decode(await client.attempts(request, None), Tokens)
-                core.bearer(new.access_token)
-                new.refresh_token = new.refresh_token or self._tokens.refresh_token
+                found = core.decode(await client.attempts(request, None), core.NewTokens)
+                core.bearer(found.access_token)
+                new = Tokens(found.access_token, found.refresh_token or self._tokens.refresh_token)
                 try:
                     await self._store(new)
                 except Exception as error:

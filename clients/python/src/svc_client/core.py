@@ -68,6 +68,12 @@ class Tokens:
 
 
 @dataclass
+class NewTokens:
+    access_token: str
+    refresh_token: str | None = None
+
+
+@dataclass
 class Page(Generic[R]):
     """A page of a list."""
 
@@ -111,23 +117,25 @@ class Signer:
     """Signs requests, each with a time of its own, and corrects its clock by that of the service."""
 
     def __init__(self, secret: str, now: Callable[[], float]) -> None:
-        self._secret, self._now, self._ahead, self._last, self._lock = secret.encode(), now, 0, 0, threading.Lock()
+        self._secret, self._now, self.ahead, self._last, self._lock = secret.encode(), now, 0, 0, threading.Lock()
 
     def headers(self, method: str, target: bytes, body: bytes) -> dict[str, str]:
         with self._lock:
-            self._last = max(round(self._now() * 1_000_000) + self._ahead, self._last + 1)
+            self._last = max(round(self._now() * 1_000_000) + self.ahead, self._last + 1)
             timestamp = f"{self._last // 1_000_000}.{self._last % 1_000_000:06}"
         lines = [timestamp, method, target.decode(), hashlib.sha256(body).hexdigest()]
         signature = hmac.new(self._secret, "\n".join(lines).encode(), "sha256").hexdigest()
         return {"X-SVC-Timestamp": timestamp, "X-SVC-Signature": f"sha256={signature}"}
 
-    def corrects(self, date: str) -> bool:
-        """Whether the clock was wrong by a minute or more. It goes by this date of the service from now on."""
+    def corrects(self, date: str, used: int) -> bool:
+        """Whether a clock `used` microseconds ahead was wrong by a minute or more. It goes by this date from now on."""
         at = http_date(date)
-        if at is None or abs(ahead := round((at - self._now()) * 1_000_000)) < 60_000_000:
+        if at is None or abs((ahead := round((at - self._now()) * 1_000_000)) - used) < 60_000_000:
             return False
         with self._lock:
-            self._ahead, self._last = ahead, 0
+            # Another call may have corrected it meanwhile.
+            if abs(ahead - self.ahead) >= 60_000_000:
+                self.ahead, self._last = ahead, 0
         return True
 
 
@@ -228,8 +236,8 @@ def with_etag(response: Response, kind: type[R]) -> R:
 def about(response: Response, now: float) -> dict[str, Any]:
     """Returns the fields that the errors of responses have."""
     wait, headers = response.headers.get("retry-after", ""), response.headers
-    at = now + int(wait) if re.fullmatch("[0-9]{1,9}", wait) else http_date(wait)
-    retry_after = None if at is None else max(at - now, 0)
+    at = http_date(wait)
+    retry_after = float(wait) if re.fullmatch("[0-9]{1,18}", wait) else None if at is None else max(at - now, 0)
     return dict(status=response.status, request_id=headers.get("x-request-id"), retry_after=retry_after, attempts=1)
 
 
@@ -278,6 +286,7 @@ def attempts(settings: Settings, request: httpx.Request, credential: str | None)
         left = min(settings.timeout, max(policy.total - max(time.monotonic() - begun, waited), 0.001))
         headers = {**request.headers, "User-Agent": f"svc-client-python/{VERSION}", "Accept": "application/json"}
         headers |= {"Authorization": bearer(credential)} if credential else {}
+        used = signer.ahead if signer else 0
         headers |= signer.headers(method, request.url.raw_path, body) if signer and method != "GET" else {}
         timeout = httpx.Timeout(left, connect=min(left, settings.connect_timeout)).as_dict()
         sent = httpx.Request(method, request.url, headers=headers, content=body, extensions={"timeout": timeout})
@@ -293,7 +302,7 @@ def attempts(settings: Settings, request: httpx.Request, credential: str | None)
         error = failure(outcome, settings.now()) if isinstance(outcome, Response) else outcome
         error.attempts, wait = attempt, None
         date = outcome.headers.get("date", "") if isinstance(outcome, Response) else ""
-        if signer and error.code == "signature_invalid" and not is_corrected and signer.corrects(date):
+        if signer and error.code == "signature_invalid" and not is_corrected and signer.corrects(date, used):
             is_corrected = True
             continue
         may_be_done |= error.status in (502, 503, 504) or getattr(error, "kind", "not_connected") != "not_connected"

@@ -204,6 +204,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/webhooks/{id}/replay": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Start a bulk replay
+         * @description Sends the deliveries of a time span to a webhook subscription again. The sender works on it in the background; get the replay to follow its progress. A subscription that is disabled or paused is refused with 409 `not_allowed`.
+         *
+         *     The platform key needs the scope `deliveries:write`.
+         */
+        post: operations["createReplay"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -1231,6 +1253,11 @@ export interface components {
          */
         "Idempotent-Replayed": "true";
         /**
+         * @description The path of the created record.
+         * @example /api/v1/contacts/0195a3c8-8a00-7000-8000-00000000c001
+         */
+        Location: string;
+        /**
          * @description The authentication scheme of the API.
          * @example Bearer
          */
@@ -1908,6 +1935,84 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            414: components["responses"]["UriTooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    createReplay: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An identifier of your choice for the request, which the response returns and the server's log contains: 1 to 128 letters, digits, full stops, underscores and hyphens. If the header is missing or has another form, the server generates a UUID. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+                /** @description A key that makes it safe to retry the request: 1 to 255 printable ASCII characters, such as a UUID. Use a new key for each new request, and the same key when you retry it. The response is stored for 24 hours. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description The unique identifier of the account. */
+                account_id: components["parameters"]["AccountId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReplaySelection"];
+            };
+        };
+        responses: {
+            /** @description The bulk replay. */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    ETag: components["headers"]["ETag"];
+                    Location: components["headers"]["Location"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": {
+                     *         "id": "0195a3c8-8a00-7000-8000-000000009001",
+                     *         "tenant_id": "0195a3c8-8a00-7000-8000-00000000a001",
+                     *         "subscription_id": "0195a3c8-8a00-7000-8000-00000000f001",
+                     *         "since": "2026-03-01T00:00:00Z",
+                     *         "until": "2026-03-14T15:09:26.535897Z",
+                     *         "statuses": [
+                     *           "failed",
+                     *           "held"
+                     *         ],
+                     *         "missed": false,
+                     *         "position": "2026-03-06T09:12:00Z",
+                     *         "total": 300,
+                     *         "done": 120,
+                     *         "percent": 40,
+                     *         "replayed": 120,
+                     *         "broken_off": false,
+                     *         "created_at": "2026-03-14T15:09:26.535897Z",
+                     *         "finished_at": null
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ReplayResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
             414: components["responses"]["UriTooLong"];
             415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["TooManyRequests"];
