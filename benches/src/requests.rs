@@ -101,6 +101,7 @@ impl Template {
             | Subject::Dashboard
             | Subject::Filters
             | Subject::Search
+            | Subject::Worklists
             | Subject::Growth
             | Subject::PgPost => {
                 let body = body(FIELD);

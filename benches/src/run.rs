@@ -88,6 +88,7 @@ fn run_on_sqlite(options: &Options, subjects: &[Subject]) -> Result<()> {
             | Subject::Dashboard
             | Subject::Filters
             | Subject::Search
+            | Subject::Worklists
             | Subject::PgGet
             | Subject::PgList
             | Subject::PgPost => {}

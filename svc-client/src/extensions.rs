@@ -77,7 +77,7 @@ impl Client {
     /// Reads the attempts at a delivery, the newest first. The stream ends after the first error.
     pub fn delivery_attempts(&self, id: DeliveryId) -> impl Stream<Item = Result<AttemptLog>> + Send + use<> {
         let client = self.clone();
-        let pages = walk(move |cursor| {
+        let pages = walk(None, move |cursor| {
             let client = client.clone();
             let params = DeliveryAttemptListParams { cursor: cursor.map(Into::into) };
             async move {
@@ -115,7 +115,7 @@ impl Collection<WebhookSubscription> {
         filter: WebhookDeliveryListFilter,
     ) -> impl Stream<Item = Result<Delivery>> + Send + use<> {
         let webhooks = self.clone();
-        let pages = walk(move |cursor| {
+        let pages = walk(None, move |cursor| {
             let webhooks = webhooks.clone();
             let page = LogParams { limit: Limit::new(MAX_LIMIT), cursor: cursor.map(Into::into) };
             let query = Listing { page, filter };

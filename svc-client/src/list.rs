@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use futures_util::stream::{self, Stream, TryStreamExt as _};
 use svc_core::input::ToBody;
-use svc_core::pages::{Limit, ListParams, MAX_LIMIT, Page, Since};
+use svc_core::pages::{Limit, ListParams, MAX_LIMIT, Page, SentCursor, Since};
 use svc_core::resources::Resource;
 use svc_core::values::Timestamp;
 use uuid::Uuid;
@@ -81,7 +81,8 @@ impl<R: Record, C> List<R, C> {
     /// comes again is an [`Error::UnexpectedResponse`], since the stream would have no end.
     pub fn pages(self) -> impl Stream<Item = Result<Page<R>>> + Send {
         let list = Self { limit: self.limit.or(R::PAGE_LIMIT), ..self };
-        walk(move |cursor| {
+        let start = list.params.cursor.and_then(SentCursor::id);
+        walk(start, move |cursor| {
             let list = list.clone();
             async move { cursor.map_or(list.clone(), |cursor| list.cursor(cursor)).page().await }
         })
@@ -103,12 +104,16 @@ impl<R: Record, C> Clone for List<R, C> {
     }
 }
 
-/// Reads page after page with `read`, which takes the cursor of a page; the first has none.
-pub(crate) fn walk<T: Send, F>(read: impl Fn(Option<Uuid>) -> F + Send) -> impl Stream<Item = Result<Page<T>>> + Send
+/// Reads page after page with `read`, which takes the cursor of a page. That of the first page is `start`, and `read` gets none for
+/// it.
+pub(crate) fn walk<T: Send, F>(
+    start: Option<Uuid>,
+    read: impl Fn(Option<Uuid>) -> F + Send,
+) -> impl Stream<Item = Result<Page<T>>> + Send
 where
     F: Future<Output = Result<Page<T>>> + Send,
 {
-    stream::try_unfold(Some((read, HashSet::new(), Ok(None))), async |state| {
+    stream::try_unfold(Some((read, HashSet::from_iter(start), Ok(None))), async |state| {
         let Some((read, mut seen, cursor)) = state else { return Ok(None) };
         let page = read(cursor?).await?;
         let next = page.next_cursor.map(|cursor| {

@@ -62,18 +62,26 @@ impl Signer {
         Some([("x-svc-timestamp", timestamp), ("x-svc-signature", signature)])
     }
 
-    /// Returns whether a signature was refused since the clock was wrong, and takes that of the service from now on.
-    pub(crate) fn corrects(&self, error: &Error, env: &Env) -> bool {
+    /// Returns how far ahead of the client the clock is that signs, in microseconds.
+    pub(crate) fn ahead(&self) -> i64 {
+        self.clock.lock().unwrap_or_else(PoisonError::into_inner).ahead
+    }
+
+    /// Returns whether a signature was refused since the clock that signed it, which was so far `ahead`, was wrong. Takes that of
+    /// the service from now on, unless another call has done so.
+    pub(crate) fn corrects(&self, error: &Error, signed_ahead: i64, env: &Env) -> bool {
         let Some(refused) = error.api().filter(|error| error.code == "signature_invalid") else { return false };
         let date = refused.date.as_ref().and_then(|date| httpdate::parse_http_date(date.to_str().ok()?).ok());
         let since_epoch = date.and_then(|date| date.duration_since(UNIX_EPOCH).ok());
         let Some(micros) = since_epoch.and_then(|since| i64::try_from(since.as_micros()).ok()) else { return false };
         let mut clock = self.clock.lock().unwrap_or_else(PoisonError::into_inner);
         let ahead = micros - env.now().as_micros();
-        if ahead.abs_diff(clock.ahead) < WRONG_CLOCK_MICROS {
+        if ahead.abs_diff(signed_ahead) < WRONG_CLOCK_MICROS {
             return false;
         }
-        *clock = Clock { ahead, last: 0 };
+        if ahead.abs_diff(clock.ahead) >= WRONG_CLOCK_MICROS {
+            *clock = Clock { ahead, last: 0 };
+        }
         true
     }
 }

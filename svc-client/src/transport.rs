@@ -140,30 +140,33 @@ impl Transport {
     /// it again.
     pub(crate) async fn send(&self, request: Request) -> Result<Response> {
         let source = match &self.credential {
-            Credential::Key(key) => return self.send_as(request, Some(key)).await,
+            Credential::Key(key) => return self.send_as(request, Some(key), &mut false).await,
             Credential::Tokens(source) => source,
         };
         let token = source.access_token().await;
-        match self.send_as(request.clone(), Some(&token)).await {
+        let mut may_be_done = false;
+        match self.send_as(request.clone(), Some(&token), &mut may_be_done).await {
             Err(error) if error.status() == Some(401) => {
                 let ask = async |form: &[(&str, &str)]| self.new_tokens(form).await;
                 let token = source.access_token_after(&token, ask).await?;
-                self.send_as(request, Some(&token)).await
+                self.send_as(request, Some(&token), &mut may_be_done).await
             }
             result => result,
         }
     }
 
     async fn new_tokens(&self, form: &[(&str, &str)]) -> Result<NewTokens> {
-        let response = self.send_as(Request::new(Method::POST, self.token_url.clone()).form(form), None).await?;
+        let request = Request::new(Method::POST, self.token_url.clone()).form(form);
+        let response = self.send_as(request, None, &mut false).await?;
         let new: NewTokens = response.json(&self.env)?;
         // What no header can carry is not stored.
         bearer(&new.access_token)?;
         Ok(new)
     }
 
-    /// Sends a request with this key or token until it succeeds, or fails for good.
-    async fn send_as(&self, request: Request, credential: Option<&Secret>) -> Result<Response> {
+    /// Sends a request with this key or token until it succeeds, or fails for good. `may_be_done` becomes true once the service may
+    /// have done what an attempt asked for, although no response says so.
+    async fn send_as(&self, request: Request, credential: Option<&Secret>, may_be_done: &mut bool) -> Result<Response> {
         let request = match credential {
             Some(credential) => request.header(AUTHORIZATION, bearer(credential.reveal())?),
             None => request,
@@ -177,13 +180,14 @@ impl Transport {
             status = tracing::field::Empty,
             request_id = tracing::field::Empty,
         );
-        self.try_until_done(request).instrument(span).await
+        self.try_until_done(request, may_be_done).instrument(span).await
     }
 
-    async fn try_until_done(&self, request: Request) -> Result<Response> {
+    async fn try_until_done(&self, request: Request, may_be_done: &mut bool) -> Result<Response> {
         let begun = Instant::now();
-        let (mut attempt, mut waited, mut may_be_done, mut is_corrected) = (1, Duration::ZERO, false, false);
+        let (mut attempt, mut waited, mut is_corrected) = (1, Duration::ZERO, false);
         loop {
+            let signed_ahead = self.signer.as_ref().map_or(0, Signer::ahead);
             let left = self.retry.total.saturating_sub(begun.elapsed().max(waited));
             let result = self.attempt(&request, self.timeout.min(left)).await;
             let span = tracing::Span::current();
@@ -197,11 +201,12 @@ impl Transport {
                 Err(error) => error,
             };
             // An earlier attempt deleted the record, and its response was lost.
-            if may_be_done && request.method == Method::DELETE && error.status() == Some(404) {
+            if *may_be_done && request.method == Method::DELETE && error.status() == Some(404) {
                 return Ok(Response { status: StatusCode::NO_CONTENT, headers: HeaderMap::new(), body: Bytes::new() });
             }
-            may_be_done |= error.outcome_is_unknown();
-            if !is_corrected && self.signer.as_ref().is_some_and(|signer| signer.corrects(&error, &self.env)) {
+            *may_be_done |= error.outcome_is_unknown();
+            let corrects = |signer: &Signer| signer.corrects(&error, signed_ahead, &self.env);
+            if !is_corrected && self.signer.as_ref().is_some_and(corrects) {
                 tracing::debug!(%error, "the clock was wrong; the request is signed by that of the service");
                 is_corrected = true;
                 attempt += 1;

@@ -76,6 +76,13 @@ impl schemars::JsonSchema for Limit {
 #[serde(transparent)]
 pub struct SentCursor(Option<Uuid>);
 
+impl SentCursor {
+    /// Returns the cursor, unless no list can have returned it.
+    pub fn id(self) -> Option<Uuid> {
+        self.0
+    }
+}
+
 impl From<Uuid> for SentCursor {
     fn from(cursor: Uuid) -> Self {
         Self(Some(cursor))

@@ -52,7 +52,7 @@ impl Collection<Delivery, Platform> {
     /// Reads the attempts at a delivery, the newest first. The stream ends after the first error.
     pub fn attempts(&self, id: DeliveryId) -> impl Stream<Item = Result<AttemptLog>> + Send + use<> {
         let deliveries = self.clone();
-        let pages = walk(move |cursor| {
+        let pages = walk(None, move |cursor| {
             let deliveries = deliveries.clone();
             let params = DeliveryAttemptListParams { cursor: cursor.map(Into::into) };
             async move { deliveries.call(&operations::LIST_DELIVERY_ATTEMPTS, Some(id.uuid()), &params).await }
@@ -154,7 +154,7 @@ impl Collection<WebhookSubscription, Platform> {
         since: Timestamp,
     ) -> impl Stream<Item = Result<AttemptSummary>> + Send + use<> {
         let webhooks = self.clone();
-        let pages = walk(move |cursor| {
+        let pages = walk(None, move |cursor| {
             let webhooks = webhooks.clone();
             let params = AttemptListParams { since: Some(Since(since)), cursor: cursor.map(Into::into) };
             async move { webhooks.call(&operations::LIST_WEBHOOK_ATTEMPTS, Some(id.uuid()), &params).await }

@@ -34,6 +34,17 @@ async fn queries(server: &wiremock::MockServer) -> Vec<String> {
 }
 
 #[tokio::test]
+async fn a_starting_cursor_that_comes_back_ends_the_stream() {
+    let server = serve(vec![page(&[T1], Some(CURSOR))]).await;
+    let contacts = client(&server).0.contacts();
+    let mut pages = std::pin::pin!(contacts.list().cursor(CURSOR.parse().unwrap()).pages());
+    assert_eq!(pages.try_next().await.unwrap().unwrap().data.len(), 1);
+    let error = pages.try_next().await.unwrap_err();
+    assert!(matches!(error, Error::UnexpectedResponse(_)), "{error}");
+    assert_eq!(queries(&server).await.len(), 1);
+}
+
+#[tokio::test]
 async fn a_page_is_asked_for_with_its_filters() {
     let server = serve(vec![page(&[T1], Some(CURSOR))]).await;
     let contacts = client(&server).0.contacts();

@@ -45,6 +45,26 @@ async fn what_changes_something_is_signed_and_each_attempt_anew() {
     }
 }
 
+/// Both were signed by the wrong clock before a response could say so.
+#[tokio::test]
+async fn calls_in_flight_with_one_wrong_clock_are_all_signed_anew() {
+    let refused = || problem(401, "signature_invalid").insert_header("date", "Sat, 14 Mar 2026 16:09:27 GMT");
+    let slow = std::time::Duration::from_millis(300);
+    let server = serve(vec![refused().set_delay(slow), refused().set_delay(slow), ok(201)]).await;
+    let (builder, waits) = builder(&server.uri());
+    let client = builder.signing_secret(SECRET).build().unwrap();
+    let contacts = client.contacts();
+    let input = ContactCreate::new("ada@example.com".parse().unwrap());
+    let (first, second) = tokio::join!(contacts.create(&input), contacts.create(&input));
+    first.and(second).unwrap();
+    assert_eq!(waits.all(), []);
+    let requests = requests(&server).await;
+    let stamps = requests.iter().map(|request| header(request, "x-svc-timestamp").unwrap());
+    let mut stamps: Vec<_> = stamps.collect();
+    stamps.sort_unstable();
+    assert_eq!(stamps, ["1773500966.535897", "1773500966.535898", "1773504567.000000", "1773504567.000001"]);
+}
+
 #[tokio::test]
 async fn the_example_of_the_contract_has_its_signature() {
     let server = serve(vec![ok(201)]).await;

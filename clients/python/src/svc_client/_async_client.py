@@ -125,7 +125,7 @@ class AsyncClient(AsyncCollections):
 
     async def pages(self, path: str, kind: type[R], query: Mapping[str, Any]) -> AsyncIterator[Page[R]]:
         """Iterates over the pages of a list."""
-        seen: set[str] = set()
+        seen = {query.get("cursor")}
         while True:
             response = await self.call("GET", path, query=query)
             page = core.decode_page(response, kind)

@@ -126,7 +126,7 @@ class Client(Collections):
 
     def pages(self, path: str, kind: type[R], query: Mapping[str, Any]) -> Iterator[Page[R]]:
         """Iterates over the pages of a list."""
-        seen: set[str] = set()
+        seen = {query.get("cursor")}
         while True:
             response = self.call("GET", path, query=query)
             page = core.decode_page(response, kind)

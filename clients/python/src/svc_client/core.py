@@ -279,7 +279,7 @@ def http_date(date: str) -> float | None:
 def attempts(settings: Settings, request: httpx.Request, credential: str | None) -> Steps:
     """Makes a call: yields a wait and the request of each attempt, and is sent what came of it."""
     policy, signer, wait, waited, begun = settings.retry, settings.signer, None, 0.0, time.monotonic()
-    may_be_done = is_corrected = False
+    is_corrected = False
     # Without the query, which may contain an email address.
     name, method, body = f"{request.method} {request.url.path}", request.method, request.content
     for attempt in count(1):
@@ -293,7 +293,7 @@ def attempts(settings: Settings, request: httpx.Request, credential: str | None)
         outcome = yield wait, sent
         if isinstance(outcome, Response):
             # An earlier attempt deleted the record, and its response was lost.
-            is_deleted = may_be_done and method == "DELETE" and outcome.status == 404
+            is_deleted = "may_be_done" in request.extensions and method == "DELETE" and outcome.status == 404
             if len(outcome.body) > LARGEST:
                 raise unexpected(outcome, f"it has more than {LARGEST} bytes")
             if 200 <= outcome.status < 300 or outcome.status == 304 or is_deleted:
@@ -305,7 +305,9 @@ def attempts(settings: Settings, request: httpx.Request, credential: str | None)
         if signer and error.code == "signature_invalid" and not is_corrected and signer.corrects(date, used):
             is_corrected = True
             continue
-        may_be_done |= error.status in (502, 503, 504) or getattr(error, "kind", "not_connected") != "not_connected"
+        if error.status in (502, 503, 504) or getattr(error, "kind", "not_connected") != "not_connected":
+            # The call may go on with new tokens.
+            request.extensions["may_be_done"] = True
         longest = min(policy.first_wait * 2.0 ** (attempt - 1), policy.longest_wait)
         wait = (error.retry_after or 0) + longest * random.random()
         spent = max(time.monotonic() - begun, waited)
