@@ -113,7 +113,7 @@ pub(crate) fn walk<T: Send, F>(
 where
     F: Future<Output = Result<Page<T>>> + Send,
 {
-    stream::try_unfold(Some((read, HashSet::from_iter(start), Ok(None))), async |state| {
+    stream::try_unfold(Some((read, HashSet::<Uuid>::from_iter(start), Ok(None))), async |state| {
         let Some((read, mut seen, cursor)) = state else { return Ok(None) };
         let page = read(cursor?).await?;
         let next = page.next_cursor.map(|cursor| {
