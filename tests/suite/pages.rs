@@ -57,8 +57,8 @@ const NOT_RUN: [(&str, &str); 16] = [
     ("cargo build --profile dist", AS_ROOT),
     ("curl -s localhost:8080/readyz", AS_ROOT),
     ("podman ", IMAGE),
-    ("export SVC_SECRET_KEY=", "the other databases of the page have keys of their own"),
-    ("svc-server --database-url 'postgres://", "it needs PostgreSQL with TLS: the tests of nodes have it"),
+    ("svc() {", AS_ROOT),
+    ("svc init --name ", "the database of the page has an account"),
     ("svc-server --listen 0.0.0.0:8443", "it needs a certificate: the tests of TLS make one"),
     ("SVC_OIDC_CLIENT_SECRET=…", PROVIDER),
     ("svc db migrate --database-url postgres://svc@coordinator", CITUS),
@@ -292,7 +292,7 @@ fn the_commands_of_the_pages_about_operations_run() {
         folder.path(),
         &[
             ("postgres://svc@db.internal/svc", server.database().as_str()),
-            ("'postgres://svc:PASSWORD@db.internal/svc?sslmode=require'", &format!("'{other}'")),
+            ("'postgres://svc:PASSWORD@db.internal/svc?sslmode=verify-full&sslrootcert=system'", &format!("'{other}'")),
             ("-f ops/", &format!("-f {}/../ops/", env!("CARGO_MANIFEST_DIR"))),
             // The backup that is restored is the one that the page has made before.
             ("svc-2026-03-14.db", "svc-$(date +%F).db"),
