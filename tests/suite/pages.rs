@@ -48,10 +48,11 @@ const WEBHOOKS: &str = include_str!("../../docs/webhooks.md");
 const AS_ROOT: &str = "it changes the system, as root: .ci/debian-package installs and starts the package";
 const IMAGE: &str = "it needs a container engine: .ci/container builds and starts the image";
 const CITUS: &str = "it needs Citus: the tests of svc-store run the script on a stand-in";
+const ON_SQLITE: &str = "the database of these pages is a file of SQLite";
 const PROVIDER: &str = "it needs an identity provider: the tests in the browser have one";
 
 /// The beginnings of lines that do not run here, with the reasons.
-const NOT_RUN: [(&str, &str); 16] = [
+const NOT_RUN: [(&str, &str); 18] = [
     ("cargo install --locked cargo-deb", AS_ROOT),
     ("sudo ", AS_ROOT),
     ("cargo build --profile dist", AS_ROOT),
@@ -65,6 +66,8 @@ const NOT_RUN: [(&str, &str); 16] = [
     ("psql -f ops/citus.sql", CITUS),
     ("SELECT truncate_local_data_after_distributing_table", CITUS),
     ("systemctl ", "systemd does not run here"),
+    ("pg_dump ", ON_SQLITE),
+    ("pg_restore ", ON_SQLITE),
     ("svc login --server https://svc.example.com", "it asks for a key and checks it with a server elsewhere"),
     ("svc delivery list --status failed --profile", "there is no profile without the login"),
     ("svc logout --profile", "there is no profile without the login"),
