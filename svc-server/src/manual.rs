@@ -23,7 +23,8 @@ pub(crate) const PAGES: &[Page] = {
     pages! {
         "guides": "The pages by what you want to do.",
         "contract": "The promises of the API: operations, errors, limits, lists, idempotency, resources, events.",
-        "webhooks": "Receiving webhooks: signatures, retries, filters and other options, replays.",
+        "webhooks": "Receiving webhooks: signatures, retries, pauses, replays.",
+        "webhook-options": "Options of a webhook: headers, filters, rates, order, access tokens, public keys, certificates.",
         "sync": "Keeping a copy of the records in sync.",
         "clients": "Clients for Rust, TypeScript, Python and other languages.",
         "oauth": "Connecting a third-party app with OAuth 2.0.",

@@ -44,6 +44,7 @@ const OPERATIONS: &[&str] = &[
 const PLATFORM: &str = include_str!("../../docs/platform.md");
 const SYNC: &str = include_str!("../../docs/sync.md");
 const WEBHOOKS: &str = include_str!("../../docs/webhooks.md");
+const WEBHOOK_OPTIONS: &str = include_str!("../../docs/webhook-options.md");
 
 const AS_ROOT: &str = "it changes the system, as root: .ci/debian-package installs and starts the package";
 const IMAGE: &str = "it needs a container engine: .ci/container builds and starts the image";
@@ -158,13 +159,12 @@ fn the_commands_of_the_pages_about_webhooks_run() {
     let folder = tempfile::tempdir().unwrap();
     let mut page = Page::new(folder.path(), &[]);
     let (running, mut terminal, account) = demo(&page, DEMO);
-    // The page has the key of the reader in KEY.
-    terminal.run("export KEY=$SVC_KEY\n");
     let webhook = first_id(&mut terminal, "svc webhook list", " * ");
     let delivery = first_id(&mut terminal, "svc delivery list", webhook.as_str());
     page.replaced.extend([("ACCOUNT_ID", account), ("WEBHOOK_ID", webhook), ("DELIVERY_ID", delivery)]);
     let mut terminals = vec![running];
     let (folder, ports) = (folder.path(), page.ports);
+    page.run(WEBHOOK_OPTIONS, &mut terminal, |_, _, _| false);
     page.run(WEBHOOKS, &mut terminal, |language, commands, terminal| {
         if language != "sh" {
             return true;
