@@ -44,27 +44,31 @@ const OPERATIONS: &[&str] = &[
 const PLATFORM: &str = include_str!("../../docs/platform.md");
 const SYNC: &str = include_str!("../../docs/sync.md");
 const WEBHOOKS: &str = include_str!("../../docs/webhooks.md");
+const WEBHOOK_OPTIONS: &str = include_str!("../../docs/webhook-options.md");
 
 const AS_ROOT: &str = "it changes the system, as root: .ci/debian-package installs and starts the package";
 const IMAGE: &str = "it needs a container engine: .ci/container builds and starts the image";
 const CITUS: &str = "it needs Citus: the tests of svc-store run the script on a stand-in";
+const ON_SQLITE: &str = "the database of these pages is a file of SQLite";
 const PROVIDER: &str = "it needs an identity provider: the tests in the browser have one";
 
 /// The beginnings of lines that do not run here, with the reasons.
-const NOT_RUN: [(&str, &str); 16] = [
+const NOT_RUN: [(&str, &str); 18] = [
     ("cargo install --locked cargo-deb", AS_ROOT),
     ("sudo ", AS_ROOT),
     ("cargo build --profile dist", AS_ROOT),
     ("curl -s localhost:8080/readyz", AS_ROOT),
     ("podman ", IMAGE),
-    ("export SVC_SECRET_KEY=", "the other databases of the page have keys of their own"),
-    ("svc-server --database-url 'postgres://", "it needs PostgreSQL with TLS: the tests of nodes have it"),
+    ("svc() {", AS_ROOT),
+    ("svc init --name ", "the database of the page has an account"),
     ("svc-server --listen 0.0.0.0:8443", "it needs a certificate: the tests of TLS make one"),
     ("SVC_OIDC_CLIENT_SECRET=…", PROVIDER),
     ("svc db migrate --database-url postgres://svc@coordinator", CITUS),
     ("psql -f ops/citus.sql", CITUS),
     ("SELECT truncate_local_data_after_distributing_table", CITUS),
     ("systemctl ", "systemd does not run here"),
+    ("pg_dump ", ON_SQLITE),
+    ("pg_restore ", ON_SQLITE),
     ("svc login --server https://svc.example.com", "it asks for a key and checks it with a server elsewhere"),
     ("svc delivery list --status failed --profile", "there is no profile without the login"),
     ("svc logout --profile", "there is no profile without the login"),
@@ -155,13 +159,12 @@ fn the_commands_of_the_pages_about_webhooks_run() {
     let folder = tempfile::tempdir().unwrap();
     let mut page = Page::new(folder.path(), &[]);
     let (running, mut terminal, account) = demo(&page, DEMO);
-    // The page has the key of the reader in KEY.
-    terminal.run("export KEY=$SVC_KEY\n");
     let webhook = first_id(&mut terminal, "svc webhook list", " * ");
     let delivery = first_id(&mut terminal, "svc delivery list", webhook.as_str());
     page.replaced.extend([("ACCOUNT_ID", account), ("WEBHOOK_ID", webhook), ("DELIVERY_ID", delivery)]);
     let mut terminals = vec![running];
     let (folder, ports) = (folder.path(), page.ports);
+    page.run(WEBHOOK_OPTIONS, &mut terminal, |_, _, _| false);
     page.run(WEBHOOKS, &mut terminal, |language, commands, terminal| {
         if language != "sh" {
             return true;
@@ -292,7 +295,7 @@ fn the_commands_of_the_pages_about_operations_run() {
         folder.path(),
         &[
             ("postgres://svc@db.internal/svc", server.database().as_str()),
-            ("'postgres://svc:PASSWORD@db.internal/svc?sslmode=require'", &format!("'{other}'")),
+            ("'postgres://svc:PASSWORD@db.internal/svc?sslmode=verify-full&sslrootcert=system'", &format!("'{other}'")),
             ("-f ops/", &format!("-f {}/../ops/", env!("CARGO_MANIFEST_DIR"))),
             // The backup that is restored is the one that the page has made before.
             ("svc-2026-03-14.db", "svc-$(date +%F).db"),

@@ -398,11 +398,7 @@ async fn the_log_is_json_and_contains_no_secret() {
 fn flags_in_the_documentation_exist() {
     let command = <svc_server::program::config::Config as clap::CommandFactory>::command();
     let known: Vec<&str> = command.get_opts().filter_map(|flag| flag.get_long()).collect();
-    let pages = [
-        (include_str!("../../docs/operations/several-nodes.md"), 2),
-        (include_str!("../../docs/operations/tls.md"), 3),
-        (include_str!("../../svc-server/README.md"), 3),
-    ];
+    let pages = [(include_str!("../../docs/operations/tls.md"), 3), (include_str!("../../svc-server/README.md"), 3)];
     for (readme, least) in pages {
         let lines = readme.lines().filter(|line| line.trim().starts_with("svc-server "));
         let flags = lines.flat_map(|line| line.split(" #").next().unwrap_or_default().split_whitespace());

@@ -1,6 +1,6 @@
 // Receives webhooks in Express.
 //
-//     SVC_SECRET=whsec_… node webhook-express.ts
+//     SVC_WEBHOOK_SECRET=whsec_… node webhook-express.ts
 import { pathToFileURL } from "node:url";
 import express from "express";
 import { Verifier, VerifyError } from "svc-client/webhooks";
@@ -30,5 +30,5 @@ if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
     if (event.event === "invoice.paid") console.log(`${event.data.invoice_number}: ${event.data.total} ${event.data.currency}`);
     else console.log(event.event);
   };
-  receiver([process.env["SVC_SECRET"] ?? ""], show).listen(9000);
+  receiver([process.env["SVC_WEBHOOK_SECRET"] ?? ""], show).listen(9000);
 }

@@ -1,6 +1,6 @@
 // Receives webhooks in Hono, which runs on Node, Deno, Bun and Workers.
 //
-//     SVC_SECRET=whsec_… node webhook-hono.ts
+//     SVC_WEBHOOK_SECRET=whsec_… node webhook-hono.ts
 import { pathToFileURL } from "node:url";
 import { serve } from "@hono/node-server";
 import { Hono } from "hono";
@@ -28,5 +28,5 @@ export function receiver(secrets: string[], handle: (event: WebhookEvent, delive
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
   const show = async (event: WebhookEvent) => console.log(event.event, event.data.id);
-  serve({ fetch: receiver([process.env["SVC_SECRET"] ?? ""], show).fetch, port: 9000 });
+  serve({ fetch: receiver([process.env["SVC_WEBHOOK_SECRET"] ?? ""], show).fetch, port: 9000 });
 }

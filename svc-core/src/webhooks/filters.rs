@@ -1,4 +1,4 @@
-//! Filters of webhook subscriptions: which events a subscription receives, by what is in them (`docs/webhooks.md`,
+//! Filters of webhook subscriptions: which events a subscription receives, by what is in them (`docs/webhook-options.md`,
 //! "Filters").
 //!
 //! ```text

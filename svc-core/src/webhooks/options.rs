@@ -1,5 +1,5 @@
 //! The options of a webhook subscription beyond the contract: ways into its receiver, what is sent to it, and how fast
-//! (`docs/webhooks.md`, "More for a webhook").
+//! (`docs/webhook-options.md`, "Webhook options").
 //!
 //! Each option is a field of the subscription that is null unless it is set. Secrets among them are stored encrypted, and
 //! shown nowhere: a response has the names of headers alone, and no password or token.

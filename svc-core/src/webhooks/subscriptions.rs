@@ -1,4 +1,4 @@
-//! Webhook subscriptions: the endpoints that receive events (`docs/contract.md`, "Webhook subscriptions").
+//! Webhook subscriptions: the endpoints that receive events (`docs/contract.md`, "Webhooks").
 //!
 //! A subscription sends deliveries while it is enabled. Its owner can disable it, and the service pauses it after ten
 //! failed attempts in a row. While it is paused, its deliveries are held for a replay; while it is disabled by its owner,
