@@ -75,6 +75,10 @@ pub(crate) fn send(stream: &mut std::net::TcpStream, request: &[u8], status: [u8
     stream.write_all(request)?;
     let (mut response, mut filled) = (vec![0; BUFFER], 0);
     loop {
+        // Pages of the dashboard are longer than responses of the API.
+        if filled == response.len() {
+            response.resize(2 * filled, 0);
+        }
         let read = stream.read(&mut response[filled..])?;
         if read == 0 {
             return Err("the server closed the connection".into());

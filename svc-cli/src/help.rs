@@ -18,10 +18,15 @@ const GLOBAL_OPTIONS: &str = "Global options: svc help options";
 /// The line that leads from the help of `svc import`, which has too much to say for a screen, to its topic.
 const IMPORTS: &str = "How files are read: svc help imports";
 
-/// How the help of `--account <ID>` and of the `<ID>` of a record begins in most commands.
-const COMMON_HELP: [&str; 2] = [
+/// How the help of options begins that many commands have, and that of the `<ID>` of a record. REFERENCE.md has them once.
+const COMMON_HELP: [&str; 7] = [
     "Account, by its id or its name. The default is the only one",
     "Record, by its id, a part of it that no other one has",
+    "Maximum number of records to list",
+    "List only records that have this text",
+    "List what changed at or after this time",
+    "File with all fields as a JSON object",
+    "Clear a field, as the value",
 ];
 
 /// Returns the topic that the arguments ask for, which is not a command: that of `svc help options` or `svc help imports`.

@@ -14,10 +14,17 @@ const INTRODUCTION: &str = "\
 The help of every command, written by the test `the_reference_is_up_to_date`. Every command has `--help` (`-h` for a summary), and
 takes the [options of all commands](#svc-help-options).
 
-| Where it is not described | Value |
-|---|---|
-| `--account <ID>`, which all commands that work in an account take | The account, by its id or its name. The default is the only one. |
-| `<ID>` of a record, a webhook, a delivery or a key | Its id, a part of the id that no other one has, or its number, email address or name. |
+These are not repeated below:
+
+| Commands | Take | Meaning |
+|---|---|---|
+| All that work in an account | `--account <ID>` | The account, by its id or its name. The default is the only one. |
+| All of one record | `<ID>` | Its id, a part of the id that no other one has, or its number, email address or name. |
+| `list` of records | `--limit <N>` | The most records to list. The default is 50. |
+| | `--updated-since <TIME>` | List changes since this time or this long ago (`7d`), the oldest first. |
+| | `--search <TEXT>` | List records that have this text. Exact matches come first. |
+| `create`, `update` | `--data <FILE or ->` | A file with all fields as a JSON object, or stdin. |
+| `update` | `--clear <FIELD>` | Clear a field, as the value '' does. Separate several by commas. |
 ";
 
 #[test]
