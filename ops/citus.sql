@@ -24,7 +24,7 @@ INSERT INTO places VALUES
     ('deliveries', 'tenant_id'), ('delivery_attempts', 'tenant_id'), ('replays', 'tenant_id'),
     ('endpoint_schedule', 'tenant_id'), ('attempt_counts', 'tenant_id'), ('request_log', 'tenant_id'),
     ('search_progress', 'tenant_id'), ('search_texts', 'tenant_id'),
-    ('oauth_grants', 'tenant_id'), ('streams', 'tenant_id'), ('stream_positions', 'tenant_id'),
+    ('uploads', 'tenant_id'), ('oauth_grants', 'tenant_id'), ('streams', 'tenant_id'), ('stream_positions', 'tenant_id'),
 
 -- Those that are found by a secret, of which only the digest is known, stay on the coordinator: whose they are is known when
 -- they are found.

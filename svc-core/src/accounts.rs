@@ -9,6 +9,7 @@
 //! - [`idempotency`] stores responses, so that a repeated POST creates nothing twice.
 //! - [`dashboard_links`] and [`sessions`] sign people in to the dashboard. [`members`] has the people of an account.
 //! - [`shared_links`] are secret addresses at which people see one thing of an account without signing in.
+//! - [`uploads`] are the files of imports.
 //! - [`audit`] records what was changed and by which [`actor`]. [`changes`](crate::changes) says which fields were set.
 //! - [`operational`] records what the operator wants to know of all accounts.
 
@@ -29,3 +30,4 @@ pub mod sessions;
 pub mod shared_links;
 pub mod signing;
 pub mod tenants;
+pub mod uploads;

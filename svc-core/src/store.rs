@@ -74,6 +74,7 @@ mod streams;
 mod subscriptions;
 mod tenants;
 mod unit_of_work;
+mod uploads;
 mod wrapper;
 
 use std::sync::Arc;
@@ -116,6 +117,7 @@ pub use self::subscriptions::{Endpoint, EndpointSchedule, MAX_EXCEPTED_TENANTS, 
 pub use self::tenants::{OwnedKind, OwnerRepository, TenantRepository};
 pub use self::unit_of_work::{CallBoxed, UnitOfWork, UnitOfWorkFn};
 pub(crate) use self::unit_of_work::{ResultSlot, unit_of_work};
+pub use self::uploads::UploadRepository;
 pub use self::wrapper::StoreWrapper;
 
 /// The result of an operation of a store.
@@ -355,6 +357,7 @@ pub trait Tx:
     + SignInRepository
     + MemberRepository
     + SharedLinkRepository
+    + UploadRepository
     + IdempotencyRepository
     + SubscriptionMatching
     + EventRepository

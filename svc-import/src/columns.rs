@@ -91,6 +91,11 @@ impl Columns {
         self.fields.iter().flatten().any(|field| fields.contains(field))
     }
 
+    /// Returns columns that are for no field.
+    pub(super) fn without_fields(count: usize) -> Self {
+        Self { fields: vec![None; count], alternatives: Vec::new(), zones: Vec::new() }
+    }
+
     /// Returns the columns with these names.
     pub(super) fn described(&self, names: &[String]) -> Vec<HeaderColumn> {
         let field = |position: usize| {
@@ -316,11 +321,16 @@ pub(super) fn mapped_as(header: &[String], position: usize) -> String {
     if is_alone { name.clone() } else { format!("{name}#{}", before + 1) }
 }
 
-/// Returns whether a column repeats in other words what another one of the file says: the downloads of the dashboard have the
+/// The column with the reason in a file of refused rows, which is no field.
+pub const REASON_COLUMN: &str = "import_error";
+
+/// Returns whether a column is no field, but of the service: the reason why a row was refused before, or one that repeats in other
+/// words what another one of the file says. The downloads of the dashboard have the
 /// name of the contact beside its id, and what is left to pay beside what was paid.
 fn is_derived(name: &str, names: &[String]) -> bool {
     let has = |column: &str| names.iter().any(|name| name == column);
     match name {
+        REASON_COLUMN => true,
         "contact" => has("contact_id"),
         "outstanding" => has("total") && has("amount_paid"),
         _ => false,

@@ -62,6 +62,8 @@ pub struct GroupResult<E> {
 pub struct RowResult {
     /// The line on which the row begins, counted from 1.
     pub line: u64,
+    /// The line on which the last row of the record begins.
+    pub last_line: u64,
     /// The effect of the row, or what is wrong with it.
     pub result: Result<ImportedRow, RowProblem>,
     /// In a dry run, the line of an earlier row that would add the record that this row is about. Its id is that of no record:
@@ -128,20 +130,20 @@ pub async fn import_group<S: Service>(service: &S, import: &ImportCreate, group:
     let (mut valid, mut lines) = (Vec::new(), Vec::with_capacity(group.rows.len()));
     for row in group.rows {
         let keys = row.parsed.as_ref().ok().filter(|_| is_dry).map(keys).unwrap_or_default();
-        lines.push((row.line, keys, row.parsed.map(|row| valid.push(row)).err()));
+        lines.push(([row.line, row.last_line], keys, row.parsed.map(|row| valid.push(row)).err()));
     }
     let (results, failure) = import_valid(service, import, valid).await;
     let mut imported = results.into_iter();
     let mut rows = Vec::with_capacity(lines.len());
     let mut added: HashMap<String, u64> = HashMap::new();
-    for (line, keys, problem) in lines {
+    for ([line, last_line], keys, problem) in lines {
         let Some(result) = problem.map(Err).or_else(|| imported.next()) else { break };
         let is_added = result.as_ref().is_ok_and(|row| row.result == RowOutcome::Added);
         let added_by = keys.iter().find_map(|key| added.get(key)).copied().filter(|_| !is_added);
         if is_added {
             added.extend(keys.into_iter().map(|key| (key, line)));
         }
-        rows.push(RowResult { line, result, added_by });
+        rows.push(RowResult { line, last_line, result, added_by });
     }
     GroupResult { rows, failure }
 }
@@ -235,9 +237,9 @@ mod tests {
             let body = format!(r#"{{"email": "p{line}@example.com"}}"#);
             let input = svc_core::imports::ContactImport::from_body(body.as_bytes()).unwrap();
             let record = ImportRecord::of::<Contact>(&input);
-            Row { line, parsed: Ok(ImportRow { record, duplicates_before: None }) }
+            Row { line, last_line: line, parsed: Ok(ImportRow { record, duplicates_before: None }) }
         };
-        let refused = Row { line: 2, parsed: Err(too_long("x")) };
+        let refused = Row { line: 2, last_line: 2, parsed: Err(too_long("x")) };
         let service = FailingService(Mutex::new(failures.iter().cloned().collect()));
         let group = Group { rows: vec![row(1), refused, row(3), row(4)], ..Group::default() };
         let done = import_group(&service, &ImportCreate::contacts([]), group).await;

@@ -54,7 +54,7 @@ mod source;
 
 pub use self::check::FileFault;
 pub use self::checked_plan::CheckedPlan;
-pub use self::columns::HeaderColumn;
+pub use self::columns::{HeaderColumn, REASON_COLUMN};
 pub use self::csv::Fault;
 pub use self::date_format::DateFormat;
 pub use self::error::{ImportError, PlanPart};
@@ -63,5 +63,5 @@ pub use self::hints::{Hint, statuses};
 pub use self::plan::{AccountFacts, ColumnMapping, HintWords, Plan, UnusedMapping, ValueMapping};
 pub use self::presets::{InvoiceRows, Preset, PresetField, presets};
 pub use self::problems::of_rules;
-pub use self::rows::{Group, Row, Rows};
+pub use self::rows::{Group, Row, Rows, cells_of};
 pub use self::source::{Format, Source};

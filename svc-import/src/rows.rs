@@ -17,7 +17,7 @@ use crate::cells::{CellReader, content};
 use crate::check::FileFault;
 use crate::checked_plan::CheckedPlan;
 use crate::columns::{Cell, ColumnNames, Columns, Header, HeaderColumn};
-use crate::csv::{Lexer, MAX_ROW, ReadError, Records};
+use crate::csv::{Cells, Lexer, MAX_ROW, ReadError, Records};
 use crate::error::ImportError;
 use crate::ndjson::Lines;
 use crate::plan::UnusedMapping;
@@ -37,6 +37,8 @@ const ROW_JSON: usize = 64;
 pub struct Row {
     /// The line on which the row begins, counted from 1.
     pub line: u64,
+    /// The line on which the last row of the record begins, where several rows are one invoice. Otherwise the same line.
+    pub last_line: u64,
     /// The record that can be imported, or what is wrong with the row.
     pub parsed: Result<ImportRow, RowProblem>,
 }
@@ -66,6 +68,43 @@ impl CheckedPlan {
             ImportKind::Contacts => Rows::new::<Contact>(source, self),
             ImportKind::Invoices => Rows::new::<Invoice>(source, self),
             ImportKind::All => Rows::new::<AccountRecord>(source, self),
+        }
+    }
+}
+
+impl CheckedPlan {
+    /// Returns the columns of a CSV file. Where the plan does not fit them, none is for a field.
+    ///
+    /// # Errors
+    /// The file has no header.
+    pub fn columns(&self, source: Source) -> Result<Vec<HeaderColumn>, ImportError> {
+        let Source { input, delimiter, line_end, line, .. } = source;
+        let (header, _) = header(&mut Records::new(input, Lexer::new(delimiter, line_end, line)))?;
+        let columns = self.names.columns(&header).unwrap_or_else(|_| Columns::without_fields(header.names.len()));
+        Ok(columns.described(&header.names))
+    }
+}
+
+/// Returns the cells of the header of a CSV file and of the rows that begin on wanted lines, as they are. Cells that are too
+/// long are left out.
+///
+/// # Errors
+/// The file has no header or cannot be read.
+pub fn cells_of(source: Source, is_wanted: impl Fn(u64) -> bool) -> Result<Vec<(u64, Vec<String>)>, ImportError> {
+    let Source { input, delimiter, line_end, line, .. } = source;
+    let mut records = Records::new(input, Lexer::new(delimiter, line_end, line));
+    let (header, _) = header(&mut records)?;
+    let mut rows = vec![(header.line, header.names)];
+    loop {
+        let record = match records.next() {
+            Ok(Some(record)) => record,
+            Ok(None) => return Ok(rows),
+            Err(ReadError::Io(error)) => return Err(ImportError::ReadRest(error)),
+            Err(ReadError::Malformed(fault)) => return Err(ImportError::Changed(fault)),
+        };
+        if is_wanted(record.line) {
+            let cell = |cell: &[u8]| String::from_utf8_lossy(cell).into_owned();
+            rows.push((record.line, record.cells.iter().flat_map(Cells::iter).map(cell).collect()));
         }
     }
 }
@@ -147,7 +186,7 @@ impl<R: Import> Iterator for Groups<R> {
         }
         loop {
             let before = (self.parser.position)();
-            let (line, input) = match self.parser.next::<R>() {
+            let ([line, last_line], input) = match self.parser.next::<R>() {
                 Ok(Some(next)) => next,
                 Ok(None) => {
                     self.next = Next::Nothing;
@@ -178,7 +217,7 @@ impl<R: Import> Iterator for Groups<R> {
                 (self.json, self.start) = (0, before);
                 full
             });
-            self.group.rows.push(Row { line, parsed });
+            self.group.rows.push(Row { line, last_line, parsed });
             self.group.blank = self.parser.blank();
             self.json += size;
             if full.is_some() {
@@ -249,8 +288,8 @@ struct CsvRow {
     texts: Vec<(&'static str, String)>,
 }
 
-/// The line on which a row begins, and the row.
-type ReadRow<R> = (u64, Result<<R as Import>::Row, RowProblem>);
+/// The lines on which the first and the last row of a record begin, and the record.
+type ReadRow<R> = ([u64; 2], Result<<R as Import>::Row, RowProblem>);
 
 impl Parser {
     /// Creates a parser. Of CSV, reads and validates the header.
@@ -282,7 +321,7 @@ impl Parser {
                     None => Err(too_long("each line must be one JSON object")),
                     Some(bytes) => object::<R>(&bytes, names, self.keep_empty).map_err(of_rules),
                 };
-                Ok(Some((line.number, input)))
+                Ok(Some(([line.number; 2], input)))
             }
         }
     }
@@ -319,12 +358,14 @@ impl CsvRows {
             None => self.read(None)?,
         };
         let Some(mut row) = first else { return Ok(None) };
+        let mut last = row.line;
         if self.invoice_rows != InvoiceRows::Whole {
             while let Some(more) = self.read(Some(&row))? {
                 if !row.is_continued_by(&more, self.invoice_rows) {
                     self.next = Some(more);
                     break;
                 }
+                last = more.line;
                 match self.other_currency(&row, &more) {
                     Some(error) if row.members.is_ok() => row.members = Err(of_rules(error)),
                     _ => row.add(more),
@@ -336,7 +377,7 @@ impl CsvRows {
         let input = members.and_then(|members| {
             from_members::<R>(members, keep_empty).map_err(|error| of_rules(self.reader.with_hints(error, cell)))
         });
-        Ok(Some((line, input)))
+        Ok(Some(([line, last], input)))
     }
 
     /// Returns what is wrong with the next line of an invoice that names another currency than the first one.
@@ -427,6 +468,16 @@ fn columns<R: Import>(
     records: &mut Records<Input>,
     names: &ColumnNames,
 ) -> Result<(Columns, usize, Vec<String>), ImportError> {
+    let (header, width) = header(records)?;
+    let columns = names.columns(&header)?;
+    match R::REQUIRED.iter().find(|field| !columns.have(&[**field])) {
+        Some(field) => Err(ImportError::RequiredField { field }),
+        None => Ok((columns, width, header.names)),
+    }
+}
+
+/// Reads the header, and returns it with the number of its cells.
+fn header(records: &mut Records<Input>) -> Result<(Header, usize), ImportError> {
     let header = match records.next() {
         Err(ReadError::Io(error)) => return Err(ImportError::Read(error)),
         Err(ReadError::Malformed(fault)) => return Err(ImportError::File(FileFault::Csv(fault))),
@@ -439,15 +490,10 @@ fn columns<R: Import>(
         let name = std::str::from_utf8(cell).map_err(|_| ImportError::HeaderEncoding)?;
         Ok(content(name).map_or_else(|_| name.to_owned(), Cow::into_owned).trim().to_owned())
     };
-    let mut shown: Vec<String> = cells.iter().map(name).collect::<Result<_, ImportError>>()?;
+    let mut names: Vec<String> = cells.iter().map(name).collect::<Result<_, ImportError>>()?;
     // Spreadsheets write the empty cells at the end of a header, which are no columns.
-    while shown.pop_if(|name| name.is_empty()).is_some() {}
-    let header = Header { line: header.line, names: shown };
-    let columns = names.columns(&header)?;
-    match R::REQUIRED.iter().find(|field| !columns.have(&[**field])) {
-        Some(field) => Err(ImportError::RequiredField { field }),
-        None => Ok((columns, width, header.names)),
-    }
+    while names.pop_if(|name| name.is_empty()).is_some() {}
+    Ok((Header { line: header.line, names }, width))
 }
 
 /// Reads a row from its fields. With `keep_empty`, fields without a value are left out.

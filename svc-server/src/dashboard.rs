@@ -70,12 +70,12 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY};
+use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY};
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, Method, Response};
 use svc_core::Svc;
 use svc_core::accounts::sessions::Session;
-use svc_core::accounts::shared_links;
+use svc_core::accounts::{shared_links, uploads};
 use svc_core::oauth::authorization::Issuer;
 
 use self::assets::Assets;
@@ -168,9 +168,14 @@ impl PageRequest<'_> {
         self.0.as_ref().map_or(routes::PAGE_MEMORY, |found| found.page.records())
     }
 
+    /// Returns whether its form has a file.
+    fn takes_file(&self) -> bool {
+        self.0.as_ref().is_ok_and(|found| found.page.takes_file)
+    }
+
     /// Returns the page that says that the form was too large.
-    fn too_large() -> Self {
-        Self(Err(PageError::FormTooLarge))
+    fn too_large(&self) -> Self {
+        Self(Err(if self.takes_file() { PageError::FileTooLarge } else { PageError::FormTooLarge }))
     }
 }
 
@@ -223,9 +228,10 @@ impl Dashboard {
         };
         let mut form = Bytes::new();
         if page.takes_form() {
-            match body.read(MAX_FORM).await {
+            let max = if page.takes_file() { MAX_FORM + uploads::MAX_SIZE } else { MAX_FORM };
+            match body.read(max).await {
                 Ok(received) => form = received,
-                Err(Problem::BodyTooLarge) => page = PageRequest::too_large(),
+                Err(Problem::BodyTooLarge) => page = page.too_large(),
                 Err(problem) => return Err(problem),
             }
         } else {
@@ -351,7 +357,11 @@ impl Dashboard {
 
     async fn page(&self, parts: &Parts, found: PageMatch<'_>, form: Bytes) -> Result<PageResponse, PageError> {
         let PageMatch { page, path, id, person } = found;
-        let form = Form::read(form).await?;
+        let content_type = parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let form = match page.takes_file && content_type.starts_with("multipart/form-data") {
+            true => Form::read_multipart(content_type, form).await?,
+            false => Form::read(form).await?,
+        };
         let (session, secret) = match (&page.handler, person) {
             (Handler::Anyone(run) | Handler::SignIn(run), _) => return run(&self.site, parts, &form).await,
             (_, person) => person.ok_or(PageError::SignedOut)?,

@@ -22,6 +22,8 @@ use crate::metrics::Metrics;
 
 /// The number of rows that one transaction of [`delete_expired`] deletes at most, so that other writes do not wait long.
 const DELETE_BATCH: u32 = 500;
+/// How many uploads are deleted in one transaction, each of up to 4 MiB.
+const UPLOADS_BATCH: u32 = 8;
 
 /// How long codes and tokens stay after they have expired.
 const CODE_MEMORY: Duration = Duration::from_secs(60 * 60);
@@ -195,14 +197,16 @@ impl RetentionSweep {
     }
 }
 
-/// Deletes expired stored responses, request signatures, codes and tokens of apps, and links and sessions of the dashboard, in small transactions.
+/// Deletes expired stored responses, request signatures, codes and tokens of apps, and links, sessions and uploads of the dashboard, in small transactions.
 async fn delete_expired(store: &dyn Store, idempotency_ttl: Duration) -> Result<(), Error> {
     let delete = store.delete_in_steps("prune", DELETE_BATCH, idempotency_ttl, async |tx, &idempotency_ttl| {
         let now = tx.env().now();
         let requests = tx.delete_request_records(now.minus(idempotency_ttl), now, DELETE_BATCH).await?;
         // A code is kept for an hour, so that one which comes again is known.
         let tokens = tx.delete_expired_tokens(now.minus(CODE_MEMORY), DELETE_BATCH).await?;
-        Ok(requests.max(tokens).max(tx.delete_expired_sign_ins(now, DELETE_BATCH).await?))
+        let uploads = tx.delete_expired_uploads(now, UPLOADS_BATCH).await?;
+        let uploads = if uploads < u64::from(UPLOADS_BATCH) { 0 } else { u64::from(DELETE_BATCH) };
+        Ok(requests.max(tokens).max(uploads).max(tx.delete_expired_sign_ins(now, DELETE_BATCH).await?))
     });
     delete.await.map(drop)
 }

@@ -16,6 +16,7 @@ mod find;
 mod forms;
 mod history;
 mod identity;
+mod imports;
 mod invoice_actions;
 mod live;
 mod members;

@@ -53,6 +53,7 @@ mod statistics;
 mod streams;
 mod tenants;
 mod transactions;
+mod uploads;
 mod values;
 
 use std::fmt;
@@ -344,6 +345,13 @@ cases! {
         shared_links_are_apart,
         the_links_of_a_suspended_tenant_show_nothing,
         changes_of_shared_links_are_audited,
+    }
+    uploads {
+        an_upload_has_its_content,
+        a_tenant_has_few_uploads,
+        uploads_of_tenants_are_apart,
+        of_two_steps_of_an_import_one_counts,
+        an_upload_ends_with_a_day,
     }
     members {
         members_of_a_tenant_are_listed,

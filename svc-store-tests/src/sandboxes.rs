@@ -114,6 +114,7 @@ impl Harness {
         self.fill(tenant, Owner::Watched).await;
         self.write(tenant, async |tx, &tenant| fill(tx, tenant).await).await.unwrap();
         self.log_requests(tenant, 2).await;
+        self.upload(tenant, b"email\n").await;
         self.record_attempts(tenant, Id::new(Uuid::from_u128(1)), &[(200, 10), (500, 20)]).await;
     }
 
@@ -139,6 +140,7 @@ impl Harness {
         let mut data = stored.await.unwrap();
         let attempts = self.attempts_by_hour(tenant, None).await;
         data.push(("attempts", attempts.iter().map(|hour| hour.tally.attempts() as usize).sum()));
+        data.push(("uploads", self.list_uploads(tenant).await.len()));
         data.push(("events", self.events(tenant).await.len()));
         data.push(("contacts", self.all::<Contact>(tenant).await.len()));
         data.push(("invoices", self.all::<Invoice>(tenant).await.len()));

@@ -13,3 +13,4 @@ pub(crate) mod shared_links;
 pub(crate) mod sign_in;
 pub(crate) mod signatures;
 pub(crate) mod tenants;
+pub(crate) mod uploads;

@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use crate::accounts::{
     api_keys, apps, audit, idempotency, members, owners, platform_keys, request_log, sandboxes, shared_links, sign_in,
-    signatures, tenants,
+    signatures, tenants, uploads,
 };
 use crate::dialect::Dialect;
 use crate::maintenance::TABLES;
@@ -61,6 +61,7 @@ pub(crate) fn every_statement(dialect: Dialect) -> Vec<String> {
         signatures::statements(),
         subscriptions::statements(),
         tenants::statements(),
+        uploads::statements(),
     ];
     let mut all: Vec<String> = modules.concat().into_iter().map(str::to_owned).collect();
     all.extend(dialect.own_statements());

@@ -18,11 +18,12 @@ mod streams;
 mod subscriptions;
 mod table;
 mod tenants;
+mod uploads;
 
 use std::fmt;
 use std::ops::Deref;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use futures_util::FutureExt as _;
@@ -43,6 +44,7 @@ use crate::accounts::platform_keys::{PlatformKey, PlatformKeyId};
 use crate::accounts::sessions::{Session, SessionId};
 use crate::accounts::shared_links::{SharedLink, SharedLinkId};
 use crate::accounts::tenants::{NumberKind, Tenant};
+use crate::accounts::uploads::Upload;
 use crate::env::Env;
 use crate::error::{Error, StoreError};
 use crate::pages::CursorKey;
@@ -184,6 +186,7 @@ tables! {
     sessions: SessionId => (Session, [u8; 32]),
     members: Key<Member> => Member,
     shared_links: SharedLinkId => (SharedLink, [u8; 32]),
+    uploads: Key<Upload> => (Upload, Arc<[u8]>),
     responses: (TenantId, String) => StoredResponse,
     events: Key<Event> => Event,
     event_actors: Key<Event> => String,

@@ -8,7 +8,7 @@ use crate::values::TenantId;
 /// The rows of a sandbox to delete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SandboxRows {
-    /// Records and their numbers, events, deliveries with their attempts, bulk replays, the index of searches, shared links, stored responses
+    /// Records and their numbers, events, deliveries with their attempts, bulk replays, the index of searches, shared links, uploads, stored responses
     /// (also those to apps, which are stored under their grants) and the request log. Counts of attempts have a method of their own. The tenant stays, and so do its keys, subscriptions, sessions and audit log.
     Data,
     /// Everything, and the tenant itself at last. Sessions that look at it no longer do.

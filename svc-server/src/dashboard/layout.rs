@@ -64,6 +64,7 @@ const NOTICES: &[(&str, &str)] = &[
     ("app-deleted", "The app was deleted. Its access to all accounts has ended."),
     ("saved", "Saved."),
     ("created", "Created."),
+    ("file-deleted", "The file was deleted."),
     ("selected-changed", "All that were selected are changed."),
     ("contact-deleted", "The contact was deleted."),
     ("contact-erased", "The contact was erased."),

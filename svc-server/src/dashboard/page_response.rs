@@ -167,6 +167,8 @@ pub(super) enum PageError {
     RateLimited(Duration),
     /// A form with more than 64 KiB.
     FormTooLarge,
+    /// A form with a file that is too large.
+    FileTooLarge,
     /// A form that the pages do not make; holds the reason as a sentence.
     Invalid(String),
     /// The rules refused a change; holds the reason as a sentence.
@@ -220,6 +222,12 @@ impl PageError {
                 StatusCode::PAYLOAD_TOO_LARGE,
                 "The form was not accepted",
                 "A form must not be larger than 64 KiB. Nothing was changed: go back and shorten its texts.",
+            ),
+            Self::FileTooLarge => (
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "The file is too large",
+                "A file must not be larger than 4 MiB. Nothing was uploaded: go back and upload it in parts, or import it with svc \
+                 import, which takes files of any size.",
             ),
             Self::Invalid(reason) => (StatusCode::UNPROCESSABLE_ENTITY, "The form was not accepted", reason),
             Self::Refused(reason) => (StatusCode::CONFLICT, "This cannot be done", reason),

@@ -16,6 +16,7 @@ mod event_list;
 pub(super) mod events;
 mod filters;
 pub(super) mod find;
+pub(super) mod imports;
 pub(super) mod keys;
 pub(super) mod kinds;
 pub(super) mod members;

@@ -22,8 +22,8 @@ use super::form::Form;
 use super::page_response::{PageError, PageResponse};
 use super::pages::{
     accounts, apps, attempts, audit, calendar, customer_links, deliveries, delivery, developer_apps, endpoint_forms,
-    events, find, keys, members, overview, payments, provider, record_actions, record_forms, records, reference,
-    replays, requests, sandbox, settings, sign_in, system, traffic, webhooks,
+    events, find, imports, keys, members, overview, payments, provider, record_actions, record_forms, records,
+    reference, replays, requests, sandbox, settings, sign_in, system, traffic, webhooks,
 };
 use super::site::Site;
 use crate::kernel::head::by_path;
@@ -83,6 +83,8 @@ pub(super) struct Page {
     path: &'static str,
     pub(super) handler: Handler,
     records: u32,
+    /// Whether its form has a file.
+    pub(super) takes_file: bool,
 }
 
 impl Page {
@@ -100,14 +102,19 @@ impl Page {
     fn reading(self, records: u32) -> Self {
         Self { records, ..self }
     }
+
+    /// Says that its form has a file.
+    fn with_file(self) -> Self {
+        Self { takes_file: true, ..self }
+    }
 }
 
 fn get(path: &'static str, handler: Handler) -> Page {
-    Page { method: Method::GET, path, handler, records: PAGE_MEMORY }
+    Page { method: Method::GET, path, handler, records: PAGE_MEMORY, takes_file: false }
 }
 
 fn post(path: &'static str, handler: Handler) -> Page {
-    Page { method: Method::POST, path, handler, records: PAGE_MEMORY }
+    Page { method: Method::POST, path, handler, records: PAGE_MEMORY, takes_file: false }
 }
 
 fn account(least: Role, respond: impl AccountFn) -> Handler {
@@ -226,6 +233,7 @@ fn table(has_apps: bool) -> Vec<Page> {
         post("/system/sessions/{id}/revoke", Operator(|cx| Box::pin(system::revoke_session(cx)))),
     ];
     pages.extend(record_pages());
+    pages.extend(import_pages());
     if has_apps {
         pages.extend(app_pages());
     }
@@ -304,6 +312,21 @@ fn record_pages() -> Vec<Page> {
         post("/quotes/{id}/convert", Change(Developer, &CONVERT_QUOTE, "{}", "/jobs/{id}?notice=created")),
         post("/jobs/{id}/invoice", account(Developer, record_actions::invoice_job)),
         post("/quotes/{id}/decline", Change(Developer, &DECLINE_QUOTE, "", "/quotes/{id}?notice=quote-declined")),
+    ]
+}
+
+/// Returns the pages of imports.
+fn import_pages() -> Vec<Page> {
+    use Role::Developer;
+    vec![
+        get("/import", account(Developer, imports::list)),
+        post("/import", account(Developer, imports::upload)).reading(imports::MEMORY).with_file(),
+        get("/import/{id}", account(Developer, imports::show)).reading(imports::MEMORY),
+        post("/import/{id}", account(Developer, imports::choose)).reading(imports::MEMORY),
+        post("/import/{id}/check", account(Developer, imports::check)).reading(imports::MEMORY),
+        post("/import/{id}/run", account(Developer, imports::run)).reading(imports::MEMORY),
+        get("/import/{id}/refused", account(Developer, imports::refused)).reading(imports::MEMORY),
+        post("/import/{id}/delete", account(Developer, imports::delete)),
     ]
 }
 

@@ -6,6 +6,7 @@ use http::header::{ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, LOCATION};
 use http::{Method, StatusCode};
 use svc_core::accounts::keys::KeyCreate;
 use svc_core::accounts::sessions::Role;
+use svc_core::accounts::uploads::{self, UploadCreate};
 use svc_core::prelude::*;
 use svc_core::requests::{self, ApiRequest};
 use svc_server::dashboard::routes::pages;
@@ -168,6 +169,14 @@ const PAGES: &[(&str, &str, &str, &str)] = &[
     ("GET", "/jobs/{id}/edit", "developer", ""),
     ("POST", "/jobs/{id}/edit", "developer", "title=New+pump&status=completed"),
     ("POST", "/jobs/{id}/invoice", "developer", "amount=50"),
+    ("GET", "/import", "developer", ""),
+    ("POST", "/import", "developer", "kind=contacts&text=email%0Aeve%40example.com"),
+    ("GET", "/import/{id}", "developer", ""),
+    ("POST", "/import/{id}", "developer", "date_format=DD%2FMM%2FYYYY"),
+    ("POST", "/import/{id}/check", "developer", ""),
+    ("POST", "/import/{id}/run", "developer", ""),
+    ("GET", "/import/{id}/refused", "developer", ""),
+    ("POST", "/import/{id}/delete", "developer", ""),
     ("GET", "/system", "operator", ""),
     ("POST", "/system/sessions/{id}/revoke", "operator", ""),
     ("GET", "/accounts", "operator", ""),
@@ -272,6 +281,7 @@ async fn id(server: &Server, tenant: TenantId, path: &str) -> String {
             server.connect(tenant, &app).await.to_string()
         }
         ["", "developer-apps", ..] => server.app(Some(tenant), "Planner").await.id.to_string(),
+        ["", "import", ..] => upload(server, tenant).await,
         ["", "accounts", ..] => tenant.to_string(),
         ["", "switch", ..] => tenant.to_string(),
         ["", "settings", "members", ..] => {
@@ -316,6 +326,22 @@ async fn id(server: &Server, tenant: TenantId, path: &str) -> String {
 async fn session(server: &Server, link: DashboardLinkCreate) -> String {
     let link = server.link(link).await;
     server.svc.dashboard().sign_in(link.token.reveal()).await.unwrap().session.id.to_string()
+}
+
+async fn upload(server: &Server, tenant: TenantId) -> String {
+    let choices = r#"{"kind":"contacts","preset":"","mapping":[],"skip_lines":0,"decimal":null,"date_format":"","values":[],
+        "update":false,"keep_empty":false,"events":true}"#;
+    let input = UploadCreate {
+        name: "contacts.csv".to_owned(),
+        created_by: "dashboard:ada".to_owned(),
+        choices: choices.to_owned(),
+        content: b"email,created_at\neve@example.com,\n".to_vec(),
+    };
+    let created = server
+        .svc
+        .store()
+        .write("test", (tenant, input), async |tx, (tenant, input)| uploads::create(tx, *tenant, input).await);
+    created.await.unwrap().id.to_string()
 }
 
 async fn contact(server: &Server, tenant: TenantId) -> ContactId {
@@ -432,7 +458,9 @@ async fn try_page(server: &Server, browser: &Browser<'_>, person: &str, page: (&
         let is_ok = status == StatusCode::OK || (method == "POST" && status == StatusCode::SEE_OTHER);
         assert!(is_ok, "{name}: {status} {}", response.text);
         let is_page = status == StatusCode::OK
-            && !["/live", "/data", "/selected", "/find/all", "/find/contacts"].iter().any(|end| path.ends_with(end));
+            && !["/live", "/data", "/selected", "/find/all", "/find/contacts", "/refused"]
+                .iter()
+                .any(|end| path.ends_with(end));
         assert_eq!(response.text.matches("<h1").count(), usize::from(is_page), "{name} has one heading");
     } else if ["nobody", "secret"].contains(&audience) {
         assert_eq!(status, StatusCode::NOT_FOUND, "{name}");

@@ -570,6 +570,22 @@ CREATE TABLE shared_links (
 );
 CREATE INDEX shared_links_of_tenant ON shared_links (tenant_id, purpose, record_id);
 
+-- Files that people upload for an import. They are deleted after a day.
+CREATE TABLE uploads (
+    tenant_id  uuid        NOT NULL REFERENCES tenants (id),
+    id         uuid        NOT NULL,
+    name       text        NOT NULL,
+    created_by text        NOT NULL,
+    -- Encrypted.
+    content    bytea       NOT NULL,
+    choices    text        NOT NULL,
+    progress   text        NOT NULL,
+    created_at timestamptz NOT NULL,
+    expires_at timestamptz NOT NULL,
+    PRIMARY KEY (tenant_id, id)
+);
+CREATE INDEX uploads_expired ON uploads (expires_at);
+
 -- Links that sign a person in to the dashboard once. Using one deletes it.
 CREATE TABLE dashboard_links (
     token_hash bytea       NOT NULL PRIMARY KEY CHECK (length(token_hash) = 32),

@@ -551,6 +551,22 @@ CREATE TABLE shared_links (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX shared_links_of_tenant ON shared_links (tenant_id, purpose, record_id);
 
+-- Files that people upload for an import. They are deleted after a day.
+CREATE TABLE uploads (
+    tenant_id  BLOB    NOT NULL REFERENCES tenants (id),
+    id         BLOB    NOT NULL CHECK (length(id) = 16),
+    name       TEXT    NOT NULL,
+    created_by TEXT    NOT NULL,
+    -- Encrypted.
+    content    BLOB    NOT NULL,
+    choices    TEXT    NOT NULL,
+    progress   TEXT    NOT NULL,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL,
+    PRIMARY KEY (tenant_id, id)
+) STRICT;
+CREATE INDEX uploads_expired ON uploads (expires_at);
+
 -- Links that sign a person in to the dashboard once. Using one deletes it.
 CREATE TABLE dashboard_links (
     token_hash BLOB    NOT NULL PRIMARY KEY CHECK (length(token_hash) = 32),

@@ -33,6 +33,7 @@ const DATA: &[(&str, &str)] = &[
     ("search_progress", "tenant_id"),
     ("stream_positions", "stream_id"),
     ("shared_links", "id"),
+    ("uploads", "id"),
 ];
 /// The tables with what is left of an account then.
 const ACCOUNT: &[(&str, &str)] = &[

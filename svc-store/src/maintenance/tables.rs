@@ -95,7 +95,7 @@ fn read_row<R: TableRow>(cells: &mut Cells<'_>) -> Result<(), CellError> {
 
 /// All tables except `settings` and `schema_migrations`, which describe the database itself, `request_windows`, whose rows
 /// are only needed for a minute, `dashboard_links` and
-/// `dashboard_sessions`, as nobody is signed in to a copy, and the index of searches, which is made anew. A test compares the list with both schemas.
+/// `dashboard_sessions`, as nobody is signed in to a copy, `uploads`, which last a day, and the index of searches, which is made anew. A test compares the list with both schemas.
 pub(crate) const TABLES: &[TableInfo] = &[
     TableInfo::of::<Tenant>(),
     TableInfo::of::<LastNumber>(),

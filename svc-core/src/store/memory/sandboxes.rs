@@ -44,6 +44,7 @@ impl Step {
         self.delete(&mut state.search_texts, |(tenant, ..), _| *tenant == of);
         self.delete(&mut state.search_progress, |tenant, _| *tenant == of);
         self.delete(&mut state.shared_links, |_, (link, _)| link.tenant_id == of);
+        self.delete(&mut state.uploads, |(tenant, _), _| *tenant == of);
         self.delete(&mut state.stream_positions, |(tenant, _), _| *tenant == of);
     }
 

@@ -246,6 +246,9 @@
     }, 2000);
   });
 
+  // Goes on with what takes several steps. Without this, the person presses the button.
+  addEventListener("DOMContentLoaded", () => document.querySelector("form[data-continue]")?.requestSubmit());
+
   // Ticks all boxes of a form, or none if all are ticked, without asking for the page that has them ticked.
   document.addEventListener("click", (event) => {
     const link = event.target.closest("[data-select-all]");

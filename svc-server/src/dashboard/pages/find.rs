@@ -123,6 +123,8 @@ fn pages(cx: &Context<'_>, typed: &str) -> Vec<Found> {
     if cx.may(Role::Developer) {
         let new = |kind: &kinds::Kind| (kind.path("new"), format!("New {}", kind.one));
         all.extend(kinds::ALL.into_iter().map(new));
+        all.push(("/import?kind=contacts".to_owned(), "Import contacts".to_owned()));
+        all.push(("/import?kind=invoices".to_owned(), "Import invoices".to_owned()));
         all.push(("/webhooks/new".to_owned(), "New webhook endpoint".to_owned()));
     }
     if cx.may(Role::Owner) {

@@ -20,6 +20,9 @@ use crate::dashboard::prelude::*;
 pub(super) fn new_button(cx: &Context<'_>, kind: &Kind) -> Markup {
     html! {
         @if cx.may(Role::Developer) {
+            @if matches!(kind.records, RecordKind::Contact | RecordKind::Invoice) {
+                a.button href=(cx.url(&format!("/import?kind={}", kind.collection))) { "Import" }
+            }
             a.button.primary href=(cx.url(&kind.path("new"))) { "New " (kind.one) }
         }
     }

@@ -10,8 +10,8 @@ use crate::maintenance::tables::TABLES;
 use crate::sql::{Row, Value};
 
 /// Tables that describe the database itself, or are not copied. The index of searches is made anew.
-const EXCLUDED: [&str; 5] =
-    ["settings", "schema_migrations", "request_windows", "dashboard_links", "dashboard_sessions"];
+const EXCLUDED: [&str; 6] =
+    ["settings", "schema_migrations", "request_windows", "dashboard_links", "dashboard_sessions", "uploads"];
 
 fn is_excluded(table: &str) -> bool {
     EXCLUDED.contains(&table) || table.starts_with("search_")

@@ -79,6 +79,7 @@ const ALL_PARTITIONS: &[(&str, &str)] = &[
         "DELETE FROM attempt_counts WHERE (hour, tenant_id, subscription_id, outcome, duration_ms) IN",
         "upkeep deletes the oldest counts first, whoever has them",
     ),
+    ("DELETE FROM uploads WHERE (tenant_id, id) IN", "upkeep deletes the uploads that expired first, whoever has them"),
     ("(SELECT count(*) FROM idempotency WHERE created_at < $1)", "an operator asks what would be deleted"),
     ("DELETE FROM request_log_kept", "upkeep deletes the requests of before there were partitions, whosever they are"),
 ];
