@@ -83,7 +83,7 @@ pub fn in_reference(command: &Command) -> StyledStr {
     let inner = command.get_subcommands().map(Command::get_name).filter(|name| *name != "help");
     let inner = inner.collect::<Vec<_>>().join("|");
     let usage = format!("{} <{inner}>", command.get_bin_name().unwrap_or_default());
-    let shown = if inner.is_empty() { shown } else { shown.override_usage(usage) };
+    let shown = if inner.is_empty() { shown } else { shown.override_usage(usage).after_help("") };
     shown.mut_subcommands(|inner| inner.hide(true)).render_help()
 }
 
