@@ -53,6 +53,7 @@ pub(crate) async fn upload(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResp
         return Err(PageError::Invalid(reason));
     }
     let (name, content) = match (&cx.form.file, cx.form.all("text").next().unwrap_or_default()) {
+        (Some(file), _) if file.name.trim().is_empty() => ("File without a name".to_owned(), file.content.to_vec()),
         (Some(file), _) => (file.name.clone(), file.content.to_vec()),
         (None, text) if !text.trim().is_empty() => ("Pasted rows".to_owned(), text.as_bytes().to_vec()),
         (None, _) => return Err(PageError::Invalid("Choose a file, or paste the rows.".to_owned())),
@@ -137,26 +138,44 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     let choices: Choices = read(&upload.choices)?;
     let progress = if upload.progress.is_empty() { None } else { Some(read::<Progress>(&upload.progress)?) };
     let is_running = progress.as_ref().is_some_and(|progress| !progress.is_complete);
-    let reading = read_first(tenant, &choices, content).await?;
-    let shown = match reading.first {
-        Ok(first) => Ok(preview(cx, tenant, &choices, first).await?),
-        Err(error) => Err(error.to_string()),
+    // Nothing is chosen while an import runs.
+    let how = if is_running {
+        html! {}
+    } else {
+        reading(cx, tenant, id, &choices, progress.as_ref(), content).await?
     };
     let content = html! {
         (heading(&upload.name, &parts::about(&upload, &choices), parts::delete_button(cx, id)))
         @if let Some(progress) = &progress { (parts::progress(cx, id, progress)) }
-        @if !is_running {
-            @match &shown {
-                Ok(preview) => {
-                    (parts::preview(&reading.columns, preview))
-                    (parts::actions(cx, id, &choices, progress.as_ref(), preview.rows.is_empty()))
-                }
-                Err(reason) => { p.banner.bad role="alert" { (reason) } }
-            }
-            (parts::choices_form(cx, id, &choices, &reading.columns))
-        }
+        (how)
     };
     Ok(layout::page(cx, Some(tenant), &upload.name, &content))
+}
+
+/// Shows how a file is read, with what can be done next.
+async fn reading(
+    cx: &Context<'_>,
+    tenant: &Tenant,
+    id: UploadId,
+    choices: &Choices,
+    progress: Option<&Progress>,
+    content: Vec<u8>,
+) -> Result<Markup, PageError> {
+    let reading = read_first(tenant, choices, content).await?;
+    let shown = match reading.first {
+        Ok(first) => Ok(preview(cx, tenant, choices, first).await?),
+        Err(error) => Err(error.to_string()),
+    };
+    Ok(html! {
+        @match &shown {
+            Ok(preview) => {
+                (parts::preview(&reading.columns, preview))
+                (parts::actions(cx, id, choices, progress, preview.rows.is_empty()))
+            }
+            Err(reason) => { p.banner.bad role="alert" { (reason) } }
+        }
+        (parts::choices_form(cx, id, choices, &reading.columns))
+    })
 }
 
 /// Stores other choices for a file. An earlier check counts no more.
