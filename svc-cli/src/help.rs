@@ -19,8 +19,9 @@ const GLOBAL_OPTIONS: &str = "Global options: svc help options";
 const IMPORTS: &str = "How files are read: svc help imports";
 
 /// How the help of options begins that many commands have, and that of the `<ID>` of a record. REFERENCE.md has them once.
-const COMMON_HELP: [&str; 7] = [
+const COMMON_HELP: [&str; 8] = [
     "Account, by its id or its name. The default is the only one",
+    "Account whose people develop the app, by its id or its name",
     "Record, by its id, a part of it that no other one has",
     "Maximum number of records to list",
     "List only records that have this text",

@@ -19,6 +19,7 @@ These are not repeated below:
 | Commands | Take | Meaning |
 |---|---|---|
 | All that work in an account | `--account <ID>` | The account, by its id or its name. The default is the only one. |
+| All of `svc app` | `--account <ID>` | The account whose people develop the app. The default is none: an app of the operator. |
 | All of one record | `<ID>` | Its id, a part of the id that no other one has, or its number, email address or name. |
 | `list` of records | `--limit <N>` | The most records to list. The default is 50. |
 | | `--updated-since <TIME>` | List changes since this time or this long ago (`7d`), the oldest first. |
