@@ -366,8 +366,11 @@ async fn the_documentation_is_served_as_text_and_found_by_words() {
         let (status, headers, html) = get(link.strip_suffix(".md").unwrap()).await;
         assert_eq!((status, headers["content-type"].to_str().unwrap()), (200, "text/html; charset=utf-8"), "{link}");
         let policy = headers["content-security-policy"].to_str().unwrap();
-        assert!(!policy.contains("script-src") && !policy.contains("unsafe"), "{policy}");
-        assert!(!html.contains("<script") && !html.contains(" style="), "{link} has what its policy refuses");
+        assert!(policy.contains("script-src 'self';") && !policy.contains("unsafe"), "{policy}");
+        let scripts: Vec<&str> = html.split("<script ").skip(1).filter_map(|rest| rest.split('>').next()).collect();
+        let samples = format!("src=\"{}samples.js\"", "../".repeat(name.matches('/').count()));
+        assert_eq!(scripts, [samples.as_str()], "{link}");
+        assert!(!html.contains("<script>") && !html.contains(" style="), "{link} has what its policy refuses");
     }
     assert_eq!(get(&format!("/docs/{}.md", "none")).await.0, 404);
     assert_eq!(get("/docs/operations").await.0, 200);
