@@ -22,14 +22,21 @@ fn is_number_like(text: &str) -> bool {
     number.starts_with(|char: char| char.is_ascii_digit()) && !number.contains(char::is_alphabetic)
 }
 
+/// Returns whether a text is a negative amount such as `-20.50`, in which there is nothing to run.
+fn is_negative_amount(text: &str) -> bool {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let amount = text.strip_prefix('-').map(|amount| amount.split_once('.').unwrap_or((amount, "0")));
+    amount.is_some_and(|(whole, decimals)| digits(whole) && digits(decimals))
+}
+
 /// Returns the cell of a text.
 ///
 /// A formula gets an apostrophe if `escape` is set. Two kinds of texts always get one, since an import would read them as
 /// other texts: one that begins with `=`, and a formula or a number with an apostrophe in front.
 pub fn to_cell(text: String, escape: bool) -> String {
     let is_read_otherwise = text.starts_with(['\'', '=']);
-    let needs_escape =
-        is_formula_like(&text) && (escape || is_read_otherwise) || is_number_like(&text) && is_read_otherwise;
+    let is_formula = is_formula_like(&text) && !is_negative_amount(&text);
+    let needs_escape = is_formula && (escape || is_read_otherwise) || is_number_like(&text) && is_read_otherwise;
     if needs_escape { format!("'{text}") } else { text }
 }
 
@@ -135,7 +142,13 @@ mod tests {
         for (text, escaped) in [
             ("=1+1", "'=1+1"),
             ("+61 2 5550 0100", "'+61 2 5550 0100"),
-            ("-5", "'-5"),
+            ("-5", "-5"),
+            ("-20.50", "-20.50"),
+            ("-5+1", "'-5+1"),
+            ("-1.2.3", "'-1.2.3"),
+            ("-.5", "'-.5"),
+            ("-", "'-"),
+            ("'-5", "''-5"),
             ("@SUM(A1)", "'@SUM(A1)"),
             ("\t=1", "'\t=1"),
             ("＝1", "'＝1"),

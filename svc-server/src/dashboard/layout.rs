@@ -267,7 +267,10 @@ pub(super) fn error_page(site: &Site, error: &PageError) -> PageResponse {
         @if error.is_before_sign_in() {
             (how_to_sign_in(site))
         } @else {
-            p { a.button href=(site.url("/")) { "Back to the dashboard" } }
+            div.actions {
+                button.js type="button" data-back { "Back" }
+                a.button href=(site.url("/")) { "Back to the dashboard" }
+            }
         }
     };
     let response = PageResponse::page(card(site, title, &content)).status(status);
@@ -285,9 +288,9 @@ pub(super) fn how_to_sign_in(site: &Site) -> Markup {
             form method="post" action={ (site.base) "/oidc/start" } {
                 button.primary type="submit" { "Sign in with " (host) }
             }
-            p { "Or open a link that the operator of this service gives you. On the server, it is made with:" }
+            p { "Or ask an owner of the account for a sign-in link, which Settings makes. The operator makes one on the server:" }
         } @else {
-            p { "The operator of this service gives you a link. On the server, it is made with:" }
+            p { "Ask an owner of the account for a sign-in link, which Settings makes. The operator makes one on the server:" }
         }
         pre { code { "svc dashboard link --account ID --role owner" } }
     }

@@ -83,7 +83,17 @@ fn invoice_facts(invoice: &Invoice) -> Markup {
     };
     let mut rows = days(&[("Issued", invoice.issue_date), ("Due", invoice.due_date)]);
     rows.push(("Total", money(invoice.total)));
-    rows.push(("Paid", money(invoice.amount_paid)));
+    // What is missing of a paid invoice was paid and refunded.
+    let refunded = match invoice.status {
+        InvoiceStatus::Paid => invoice.total.minor() - invoice.amount_paid.minor(),
+        _ => 0,
+    };
+    if refunded > 0 {
+        rows.push(("Paid", money(invoice.total)));
+        rows.push(("Refunded", money(Amount::from_minor(refunded, invoice.currency.scale()))));
+    } else {
+        rows.push(("Paid", money(invoice.amount_paid)));
+    }
     rows.push(("Left to pay", html! { strong { (money(Amount::from_minor(left, invoice.currency.scale()))) } }));
     facts(&rows)
 }

@@ -107,6 +107,9 @@ async fn a_file_is_uploaded_mapped_checked_and_imported() {
     assert_eq!(emails(&server, server.tenant).await, [""; 0]);
     let imported = run(&ada, &page, "run").await;
     assert_eq!(["Rows", "Added", "Refused"].map(|name| fact(&imported, name)), ["2", "1", "1"]);
+    assert!(imported.contains(r#"href="/dashboard/contacts">See the contacts</a>"#), "{imported}");
+    let again = imported.split("<details class=\"card\">").nth(1).unwrap();
+    assert!(again.contains("Preview") && !imported.split("<details").next().unwrap().contains("Preview"), "{imported}");
     assert_eq!(emails(&server, server.tenant).await, ["ada@example.com"]);
     let again = run(&ada, &page, "run").await;
     assert_eq!(["Added", "Unchanged", "Refused"].map(|name| fact(&again, name)), ["0", "1", "1"]);

@@ -257,7 +257,8 @@ async fn an_invoice_has_its_contact_and_its_payments() {
     let list = viewer.get("/payments").await.text;
     assert!(rows(&list)[0].starts_with("2026-03-14 15:09:26 INV-0001 Ada −AUD 20.00 refund"), "{list}");
     let file = viewer.get("/payments?format=csv").await.text;
-    let cells = |row: &str| row.split(',').skip(5).take(3).collect::<Vec<_>>().join(" ");
+    let cells = |row: &str| row.split(',').skip(6).take(3).collect::<Vec<_>>().join(" ");
     let rows: Vec<String> = file.lines().skip(1).map(cells).collect();
-    assert_eq!(rows, ["true AUD 20", "false AUD 50", "false AUD 100"], "{file}");
+    assert_eq!(rows, ["true AUD -20", "false AUD 50", "false AUD 100"], "a sum is what came in: {file}");
+    assert!(file.contains("2026-03-14T15:09:26.000009Z,2026-03-14,INV-0001"), "{file}");
 }

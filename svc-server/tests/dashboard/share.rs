@@ -190,6 +190,12 @@ async fn an_invoice_shows_what_is_left_to_pay() {
     let shared = get(&server, &link).await;
     assert_eq!(paper(&shared.text), paper(&printed.text), "the customer sees the same");
     assert!(!shared.text.contains("/dashboard/invoices") && !shared.text.contains("svc</title>"), "{}", shared.text);
+    // What was refunded was paid before.
+    account.invoices().pay(invoice.id).await.unwrap();
+    account.invoices().refund_part(invoice.id, "250.50".parse().unwrap()).await.unwrap();
+    let refunded = shown(&paper(&get(&server, &link).await.text));
+    let sums = "Total | AUD 9,860.50 | Paid | AUD 9,860.50 | Refunded | AUD 250.50 | Left to pay | AUD 0.00";
+    assert!(refunded.ends_with(sums) && refunded.contains("Paid. Thank you."), "{refunded}");
     // Nothing is decided about an invoice.
     assert_eq!(decide(&server, &link, "decision=accept&version=x").await.status, StatusCode::NOT_FOUND);
 }

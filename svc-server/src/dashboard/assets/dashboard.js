@@ -51,7 +51,10 @@
     // A page without the form says why there is none.
     const show = (page) => {
       const form = page.querySelector("main form.fields");
-      form?.querySelector(".actions a")?.remove();
+      form?.querySelector(".actions a")?.addEventListener("click", (event) => {
+        event.preventDefault();
+        dialog.close();
+      });
       const parts = form ? [page.querySelector("main h1"), page.querySelector("main > .banner"), form] : [...page.querySelector("main").children];
       dialog.replaceChildren(...parts.filter(Boolean));
       return form;
@@ -248,6 +251,11 @@
 
   // Goes on with what takes several steps. Without this, the person presses the button.
   addEventListener("DOMContentLoaded", () => document.querySelector("form[data-continue]")?.requestSubmit());
+
+  // Leads from a page about a refusal back to the form, which the browser shows as it was.
+  document.addEventListener("click", (event) => {
+    if (event.target.closest("[data-back]")) history.back();
+  });
 
   // Ticks all boxes of a form, or none if all are ticked, without asking for the page that has them ticked.
   document.addEventListener("click", (event) => {

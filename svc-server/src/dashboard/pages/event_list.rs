@@ -72,12 +72,17 @@ impl EventRecord {
     pub(super) fn link(&self, view: &View<'_>) -> Markup {
         html! {
             @match (&self.name, &self.path) {
-                (Some(name), Some(path)) => { a.nowrap[!name.contains(' ')] href=(view.url(path)) { (name) } }
+                (Some(name), Some(path)) => { a.nowrap[is_number(name)] href=(view.url(path)) { (name) } }
                 (Some(name), None) => { (name) }
                 (None, _) => { code { (short(&self.id)) } }
             }
         }
     }
+}
+
+/// Returns whether a name may be the number of a record, such as `INV-0001`, which stays in a line.
+fn is_number(name: &str) -> bool {
+    name.len() <= 16 && !name.contains(' ')
 }
 
 /// Returns the id of the record that an event is about. Empty if it has none.

@@ -138,15 +138,20 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     let choices: Choices = read(&upload.choices)?;
     let progress = if upload.progress.is_empty() { None } else { Some(read::<Progress>(&upload.progress)?) };
     let is_running = progress.as_ref().is_some_and(|progress| !progress.is_complete);
+    let is_imported = progress.as_ref().is_some_and(|progress| progress.is_complete && !progress.is_dry);
     // Nothing is chosen while an import runs.
     let how = if is_running {
         html! {}
     } else {
         reading(cx, tenant, id, &choices, progress.as_ref(), content).await?
     };
+    let how = match is_imported {
+        true => html! { details.card { summary { "Read the file in another way, and import it again" } (how) } },
+        false => how,
+    };
     let content = html! {
         (heading(&upload.name, &parts::about(&upload, &choices), parts::delete_button(cx, id)))
-        @if let Some(progress) = &progress { (parts::progress(cx, id, progress)) }
+        @if let Some(progress) = &progress { (parts::progress(cx, id, &choices, progress)) }
         (how)
     };
     Ok(layout::page(cx, Some(tenant), &upload.name, &content))

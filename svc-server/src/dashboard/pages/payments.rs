@@ -7,7 +7,7 @@ use svc_core::Svc;
 use svc_core::error::Error;
 use svc_core::resources::contacts::ContactId;
 use svc_core::resources::invoices::BookedPayment;
-use svc_core::values::{TenantId, Timestamp};
+use svc_core::values::{TenantId, TimeZone, Timestamp};
 
 use super::filters;
 use super::kinds::{CONTACTS, INVOICES};
@@ -83,6 +83,7 @@ async fn csv_file(cx: &Context<'_>, tenant: &Tenant, times: Range<Timestamp>) ->
     let headings = [
         "id",
         "paid_at",
+        "date",
         "invoice_number",
         "invoice_id",
         "contact",
@@ -92,15 +93,15 @@ async fn csv_file(cx: &Context<'_>, tenant: &Tenant, times: Range<Timestamp>) ->
         "method",
         "reference",
     ];
-    let (svc, tenant) = (cx.svc.clone(), tenant.id);
+    let (svc, zone, tenant) = (cx.svc.clone(), tenant.time_zone.clone(), tenant.id);
     csv::respond("payments", &headings, MEMORY, times, move |times: Range<Timestamp>| {
-        let svc = svc.clone();
+        let (svc, zone) = (svc.clone(), zone.clone());
         async move {
             let (payments, next) = svc.account(tenant).invoices().booked_payments(times.clone(), PAGE).await?;
             let names = names_of_contacts(&svc, tenant, &payments).await?;
             let mut rows = csv::Rows::default();
             for payment in &payments {
-                rows.add(cells(payment, &names));
+                rows.add(cells(payment, &zone, &names));
             }
             Ok((rows, next.map(|end| times.start..end)))
         }
@@ -108,16 +109,19 @@ async fn csv_file(cx: &Context<'_>, tenant: &Tenant, times: Range<Timestamp>) ->
     .await
 }
 
-fn cells(payment: &BookedPayment, names: &BTreeMap<ContactId, String>) -> [String; 10] {
+/// Returns the cells of a payment. The amount of a refund is negative, so that a sum of the column is what came in.
+fn cells(payment: &BookedPayment, zone: &TimeZone, names: &BTreeMap<ContactId, String>) -> [String; 11] {
+    let sign = if payment.is_refund { "-" } else { "" };
     [
         payment.id.to_string(),
         payment.paid_at.to_string(),
+        zone.date_at(payment.paid_at).to_string(),
         payment.invoice_number.clone(),
         payment.invoice_id.to_string(),
         payment.contact_id.and_then(|id| names.get(&id).cloned()).unwrap_or_default(),
         payment.is_refund.to_string(),
         payment.currency.to_string(),
-        payment.amount.to_string(),
+        format!("{sign}{}", payment.amount),
         payment.method.as_ref().map(ToString::to_string).unwrap_or_default(),
         payment.reference.as_ref().map(ToString::to_string).unwrap_or_default(),
     ]

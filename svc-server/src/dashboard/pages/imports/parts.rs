@@ -127,7 +127,7 @@ pub(super) fn delete_button(cx: &Context<'_>, id: UploadId) -> Markup {
 }
 
 /// Shows how far an import or its check has come, or what came of it.
-pub(super) fn progress(cx: &Context<'_>, id: UploadId, progress: &Progress) -> Markup {
+pub(super) fn progress(cx: &Context<'_>, id: UploadId, choices: &Choices, progress: &Progress) -> Markup {
     let Progress { is_dry, groups, percent, counts, refused, is_complete } = progress;
     let [title, path] = if *is_dry { ["Check", "check"] } else { ["Import", "run"] };
     let path = format!("/import/{id}/{path}");
@@ -173,6 +173,12 @@ pub(super) fn progress(cx: &Context<'_>, id: UploadId, progress: &Progress) -> M
                 @if (refused.len() as u64) < counts.refused { " It has the first " (number(refused.len() as u64)) " of them." }
             }
         }
+        @if *is_complete && !is_dry {
+            div.actions {
+                a.button.primary href=(cx.url(&format!("/{}", choices.kind))) { "See the " (choices.kind) }
+                a.button href=(cx.url("/import")) { "Import another file" }
+            }
+        }
     };
     section(title, content)
 }
@@ -192,13 +198,18 @@ pub(super) fn preview(columns: &[HeaderColumn], preview: &Preview) -> Markup {
         @for row in &preview.rows {
             tr {
                 th scope="row" { (row.line) }
-                td {
-                    @match &row.problem {
-                        Some(reason) => { (badge(Tone::Bad, row.outcome)) " " (reason.chars().take(500).collect::<String>()) }
-                        None => { (badge(Tone::Neutral, row.outcome)) }
+                @match &row.problem {
+                    // A refused row has no values.
+                    Some(reason) => {
+                        td colspan=(1 + read.len()) {
+                            (badge(Tone::Bad, row.outcome)) " " (reason.chars().take(500).collect::<String>())
+                        }
+                    }
+                    None => {
+                        td { (badge(Tone::Neutral, row.outcome)) }
+                        @for field in &read { td { (value(&row.record, field)) } }
                     }
                 }
-                @for field in &read { td { (value(&row.record, field)) } }
             }
         }
     };

@@ -62,11 +62,11 @@ const LISTS: [Worklist; 17] = [
     list(&BOOKINGS, "week", Contents::Days(Days::Week), "This week", "Bookings of this week"),
     list(&BOOKINGS, "upcoming", Contents::Days(Days::Upcoming), "Upcoming", "Upcoming bookings"),
     list(&BOOKINGS, "past", Contents::Days(Days::Past), "Past", "Past bookings"),
-    list(&JOBS, "today", Contents::Days(Days::Today), "Today", "Jobs planned for today"),
-    list(&JOBS, "tomorrow", Contents::Days(Days::Tomorrow), "Tomorrow", "Jobs planned for tomorrow"),
-    list(&JOBS, "week", Contents::Days(Days::Week), "This week", "Jobs planned for this week"),
-    list(&JOBS, "upcoming", Contents::Days(Days::Upcoming), "Upcoming", "Jobs planned for today or later"),
-    list(&JOBS, "past", Contents::Days(Days::Past), "Past", "Jobs planned for the past"),
+    list(&JOBS, "today", Contents::Days(Days::Today), "Today", "Jobs that start today"),
+    list(&JOBS, "tomorrow", Contents::Days(Days::Tomorrow), "Tomorrow", "Jobs that start tomorrow"),
+    list(&JOBS, "week", Contents::Days(Days::Week), "This week", "Jobs that start this week"),
+    list(&JOBS, "upcoming", Contents::Days(Days::Upcoming), "Upcoming", "Jobs that start today or later"),
+    list(&JOBS, "past", Contents::Days(Days::Past), "Past", "Jobs planned to start before today"),
     list(&JOBS, "uninvoiced", Contents::UninvoicedJobs, "To invoice", "Completed jobs without an invoice"),
 ];
 
