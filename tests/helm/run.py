@@ -133,7 +133,7 @@ def main():
     postgres = start_postgres()
 
     applied = finish(start(find(objects, "Job"), objects), "the Job")
-    assert "Applied migrations: 0001_init" in applied, applied
+    assert "Applied migrations: 0001_schema" in applied, applied
     assert "Applied" not in finish(start(find(objects, "Job"), objects), "the Job, run again")
 
     node = find(objects, "Deployment")
