@@ -104,8 +104,8 @@ impl<R: Record, C> Clone for List<R, C> {
     }
 }
 
-/// Reads page after page with `read`, which takes the cursor of a page. That of the first page is `start`, and `read` gets none for
-/// it.
+/// Reads page after page with `read`, which takes the cursor of a page, and none for the first one. `start` is the cursor of the first
+/// page, if it has one, so that its return ends the stream.
 pub(crate) fn walk<T: Send, F>(
     start: Option<Uuid>,
     read: impl Fn(Option<Uuid>) -> F + Send,

@@ -62,13 +62,13 @@ impl Signer {
         Some([("x-svc-timestamp", timestamp), ("x-svc-signature", signature)])
     }
 
-    /// Returns how far ahead of the client the clock is that signs, in microseconds.
+    /// Returns how far the clock that signs is ahead of the client's, in microseconds.
     pub(crate) fn ahead(&self) -> i64 {
         self.clock.lock().unwrap_or_else(PoisonError::into_inner).ahead
     }
 
-    /// Returns whether a signature was refused since the clock that signed it, which was so far `ahead`, was wrong. Takes that of
-    /// the service from now on, unless another call has done so.
+    /// Returns whether a signature was refused because the clock that signed it was wrong, which was `signed_ahead` ahead of the
+    /// client's. Takes the clock of the service from now on, unless another call has done so.
     pub(crate) fn corrects(&self, error: &Error, signed_ahead: i64, env: &Env) -> bool {
         let Some(refused) = error.api().filter(|error| error.code == "signature_invalid") else { return false };
         let date = refused.date.as_ref().and_then(|date| httpdate::parse_http_date(date.to_str().ok()?).ok());

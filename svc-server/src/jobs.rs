@@ -204,11 +204,14 @@ async fn delete_expired(store: &dyn Store, idempotency_ttl: Duration) -> Result<
         let requests = tx.delete_request_records(now.minus(idempotency_ttl), now, DELETE_BATCH).await?;
         // A code is kept for an hour, so that one which comes again is known.
         let tokens = tx.delete_expired_tokens(now.minus(CODE_MEMORY), DELETE_BATCH).await?;
-        let uploads = tx.delete_expired_uploads(now, UPLOADS_BATCH).await?;
-        let uploads = if uploads < u64::from(UPLOADS_BATCH) { 0 } else { u64::from(DELETE_BATCH) };
-        Ok(requests.max(tokens).max(uploads).max(tx.delete_expired_sign_ins(now, DELETE_BATCH).await?))
+        Ok(requests.max(tokens).max(tx.delete_expired_sign_ins(now, DELETE_BATCH).await?))
     });
-    delete.await.map(drop)
+    delete.await?;
+    let uploads = store.delete_in_steps("prune.uploads", UPLOADS_BATCH, (), async |tx, ()| {
+        let now = tx.env().now();
+        Ok(tx.delete_expired_uploads(now, UPLOADS_BATCH).await?)
+    });
+    uploads.await.map(drop)
 }
 
 /// The statuses of deliveries that wait: for their next attempt, for an operator or for a replay.
