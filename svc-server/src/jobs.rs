@@ -232,6 +232,7 @@ async fn measure_backlog(store: &dyn Store, metrics: &Metrics) -> Result<(), Err
 #[cfg(test)]
 mod tests {
     use svc_core::accounts::tenants::{self, TenantCreate};
+    use svc_core::accounts::uploads::{self, UploadCreate};
     use svc_core::env::{Env, ManualClock, SystemEntropy};
     use svc_core::input::Input as _;
     use svc_core::resources::contacts::Contact;
@@ -287,5 +288,40 @@ mod tests {
         assert!(is_live().await);
         clock.advance(minute);
         assert!(!is_live().await);
+    }
+
+    /// More than one transaction deletes.
+    #[tokio::test]
+    async fn uploads_are_deleted_after_a_day() {
+        let clock = ManualClock::at(Timestamp::parse("2026-03-14T15:09:26Z").unwrap());
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new(Env::new(clock.clone(), SystemEntropy)));
+        let api = Api::new(Arc::clone(&store), Settings::default());
+        let made = store.write("test", (), async |tx, ()| {
+            let mut accounts = Vec::new();
+            for _ in 0..=UPLOADS_BATCH {
+                let tenant = tenants::create(tx, TenantCreate::named("Test")).await?.id;
+                let [name, created_by, choices] = ["a.csv", "test", ""].map(str::to_owned);
+                uploads::create(tx, tenant, &UploadCreate { name, created_by, choices, content: b"email".to_vec() })
+                    .await?;
+                accounts.push(tenant);
+            }
+            Ok(accounts)
+        });
+        let accounts = made.await.unwrap();
+        let count = async || {
+            api.jobs().run_housekeeping().await.unwrap();
+            let count = store.read("test", accounts.clone(), async |tx, accounts| {
+                let mut count = 0;
+                for tenant in accounts.clone() {
+                    count += tx.uploads(tenant).await?.len();
+                }
+                Ok(count)
+            });
+            count.await.unwrap()
+        };
+        clock.advance(uploads::LIFETIME);
+        assert_eq!(count().await, accounts.len());
+        clock.advance(Duration::from_micros(1));
+        assert_eq!(count().await, 0);
     }
 }
