@@ -18,18 +18,6 @@ const GLOBAL_OPTIONS: &str = "Global options: svc help options";
 /// The line that leads from the help of `svc import`, which has too much to say for a screen, to its topic.
 const IMPORTS: &str = "How files are read: svc help imports";
 
-/// How the help of options begins that many commands have, and that of the `<ID>` of a record. REFERENCE.md has them once.
-const COMMON_HELP: [&str; 8] = [
-    "Account, by its id or its name. The default is the only one",
-    "Account whose people develop the app, by its id or its name",
-    "Record, by its id, a part of it that no other one has",
-    "Maximum number of records to list",
-    "List only records that have this text",
-    "List what changed at or after this time",
-    "File with all fields as a JSON object",
-    "Clear a field, as the value",
-];
-
 /// Returns the topic that the arguments ask for, which is not a command: that of `svc help options` or `svc help imports`.
 pub(crate) fn topic(args: &[OsString]) -> Option<StyledStr> {
     match args.get(1..)? {
@@ -68,24 +56,31 @@ pub fn imports(mut root: Command) -> StyledStr {
     root.find_subcommand("import").map(whole).unwrap_or_default()
 }
 
-/// Renders the help of a command, whose root has been built, without what REFERENCE.md says once for all commands.
-pub fn in_reference(command: &Command) -> StyledStr {
-    let is_common = |arg: &Arg| {
-        let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
-        arg.is_global_set() || arg.get_id() == "help" || COMMON_HELP.iter().any(|common| help.starts_with(common))
-    };
+/// Renders the help of a command, whose root has been built, as a part of a page that describes the arguments that `is_common`
+/// selects once. The help has their names alone.
+pub fn in_reference(command: &Command, is_common: impl Fn(&Arg) -> bool) -> StyledStr {
     let about = command.get_long_about().or_else(|| command.get_about()).cloned().unwrap_or_default();
     let shown = with_marks(command.clone()).about(about).disable_help_flag(true).disable_help_subcommand(true);
-    let shown = shown.mut_args(|arg| if is_common(&arg) { arg.hide(true) } else { with_whole_help(arg) });
     if command.get_name() == "svc" {
-        return shown.disable_version_flag(true).render_help();
+        return shown.mut_args(|arg| if arg.is_global_set() { arg.hide(true) } else { arg }).render_help();
     }
-    // Its commands follow, each with what it does.
-    let inner = command.get_subcommands().map(Command::get_name).filter(|name| *name != "help");
-    let inner = inner.collect::<Vec<_>>().join("|");
-    let usage = format!("{} <{inner}>", command.get_bin_name().unwrap_or_default());
-    let shown = if inner.is_empty() { shown } else { shown.override_usage(usage).after_help("") };
-    shown.mut_subcommands(|inner| inner.hide(true)).render_help()
+    // The list of commands says what it is for, and its commands follow, each with what it does.
+    let inner: Vec<&str> = command.get_subcommands().map(Command::get_name).filter(|name| *name != "help").collect();
+    if !inner.is_empty() {
+        let usage = format!("{} <{}>", command.get_bin_name().unwrap_or_default(), inner.join("|"));
+        let about = command.get_long_about().cloned().unwrap_or_default();
+        let shown = shown.about(about).override_usage(usage).after_help("").mut_args(|arg| arg.hide(true));
+        return shown.mut_subcommands(|inner| inner.hide(true)).render_help();
+    }
+    let common = command.get_arguments().filter(|arg| is_common(arg)).filter_map(|arg| arg.get_long());
+    let common = common.map(|name| format!("--{name}")).collect::<Vec<_>>().join(", ");
+    let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let shown = match common.as_str() {
+        "" => shown,
+        common => shown.after_help(format!("Also: {common}\n\n{examples}")),
+    };
+    let hides = |arg: &Arg| arg.is_global_set() || arg.get_id() == "help" || is_common(arg);
+    shown.mut_args(|arg| if hides(&arg) { arg.hide(true) } else { with_whole_help(arg) }).render_help()
 }
 
 fn whole(command: &Command) -> StyledStr {
@@ -116,7 +111,7 @@ fn shown(command: &Command) -> Command {
 }
 
 /// Returns an option with its long help, and what each of its possible values is, in one paragraph.
-fn with_whole_help(arg: Arg) -> Arg {
+pub fn with_whole_help(arg: Arg) -> Arg {
     let help = arg.get_long_help().or_else(|| arg.get_help()).map(ToString::to_string).unwrap_or_default();
     let help = help.replace("\n\n", " ");
     let (help, mark) = split_mark(&help);

@@ -34,7 +34,7 @@ pub(crate) struct AppArg {
 /// Whose app it is.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Owner {
-    /// Account whose people develop the app, by its id or its name. The default is none: an app of the operator.
+    /// Account of the developers, by its id or name. Without it, the app is the operator's.
     #[arg(long, alias = "tenant", value_name = "ID")]
     account: Option<IdArg>,
 }

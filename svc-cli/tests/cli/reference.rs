@@ -1,10 +1,11 @@
 //! Generates `REFERENCE.md`, which contains the help of every command, and checks that it is up to date.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
 use clap::builder::StyledStr;
-use clap::{Command, CommandFactory as _};
+use clap::{Arg, Command, CommandFactory as _};
 use svc_cli::cli::Cli;
 use svc_cli::help;
 
@@ -14,27 +15,31 @@ const INTRODUCTION: &str = "\
 The help of every command, written by the test `the_reference_is_up_to_date`. Every command has `--help` (`-h` for a summary), and
 takes the [options of all commands](#svc-help-options).
 
-These are not repeated below:
+Commands that have these arguments describe them no further, and name the options after *Also*:
 
-| Commands | Take | Meaning |
-|---|---|---|
-| All that work in an account | `--account <ID>` | The account, by its id or its name. The default is the only one. |
-| All of `svc app` | `--account <ID>` | The account whose people develop the app. The default is none: an app of the operator. |
-| All of one record | `<ID>` | Its id, a part of the id that no other one has, or its number, email address or name. |
-| `list` of records | `--limit <N>` | The most records to list. The default is 50. |
-| | `--updated-since <TIME>` | List changes since this time or this long ago (`7d`), the oldest first. |
-| | `--search <TEXT>` | List records that have this text. Exact matches come first. |
-| `create`, `update` | `--data <FILE or ->` | A file with all fields as a JSON object, or stdin. |
-| `update` | `--clear <FIELD>` | Clear a field, as the value '' does. Separate several by commas. |
+| Argument | Meaning |
+|---|---|
 ";
+
+/// An argument that so many commands have in the same words is described once.
+const COMMON: usize = 4;
 
 #[test]
 fn the_reference_is_up_to_date() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("REFERENCE.md");
-    let mut reference = INTRODUCTION.to_owned();
     let mut root = Cli::command().term_width(100);
     root.build();
-    describe(&root, &mut reference);
+    let mut counts = BTreeMap::new();
+    count(&root, &mut counts);
+    counts.retain(|_, count| *count >= COMMON);
+    // Of two with one name, the rarer one is described where it is.
+    let most = counts.clone();
+    counts.retain(|(name, _), count| most.iter().all(|((other, _), others)| other != name || others <= count));
+    let mut reference = INTRODUCTION.to_owned();
+    for (name, help) in counts.keys() {
+        writeln!(reference, "| `{}` | {help} |", name.replace('|', " or ")).unwrap();
+    }
+    describe(&root, &|arg| counts.contains_key(&described(arg)), &mut reference);
     section("svc help options", &help::options(Cli::command().term_width(100)), &mut reference);
     section("svc help imports", &help::imports(Cli::command().term_width(100)), &mut reference);
     if std::fs::read_to_string(&path).is_ok_and(|committed| committed == reference) {
@@ -44,17 +49,36 @@ fn the_reference_is_up_to_date() {
     panic!("REFERENCE.md was out of date and has been regenerated; review the difference and commit it");
 }
 
-fn describe(command: &Command, reference: &mut String) {
-    section(command.get_bin_name().unwrap_or("svc"), &help::in_reference(command), reference);
+/// Returns the name of an argument with its value, and its help.
+fn described(arg: &Arg) -> (String, String) {
+    let shown = help::with_whole_help(arg.clone());
+    let defaults = arg.get_default_values().iter().map(|value| format!(" [default: {}]", value.to_string_lossy()));
+    let help = shown.get_help().map(ToString::to_string).unwrap_or_default();
+    (arg.to_string(), help + &defaults.collect::<String>())
+}
+
+/// Counts the commands that have an argument with the same description.
+fn count(command: &Command, counts: &mut BTreeMap<(String, String), usize>) {
+    let own =
+        command.get_arguments().filter(|arg| !arg.is_global_set() && !arg.is_hide_set() && arg.get_id() != "help");
+    for arg in own {
+        *counts.entry(described(arg)).or_default() += 1;
+    }
+    command.get_subcommands().filter(|inner| inner.get_name() != "help").for_each(|inner| count(inner, counts));
+}
+
+fn describe(command: &Command, is_common: &impl Fn(&Arg) -> bool, reference: &mut String) {
+    let shown = help::in_reference(command, is_common);
+    section(command.get_bin_name().unwrap_or("svc"), &shown, reference);
     for inner in command.get_subcommands().filter(|inner| inner.get_name() != "help") {
-        describe(inner, reference);
+        describe(inner, is_common, reference);
     }
 }
 
 fn section(name: &str, help: &StyledStr, reference: &mut String) {
     let help = help.to_string();
     let help: Vec<&str> = help.lines().map(str::trim_end).collect();
-    write!(reference, "\n## `{name}`\n\n```text\n{}\n```\n", help.join("\n").trim_end()).unwrap();
+    write!(reference, "\n## `{name}`\n\n```text\n{}\n```\n", help.join("\n").trim()).unwrap();
 }
 
 /// `svc` itself lists all commands.
