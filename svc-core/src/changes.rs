@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use crate::accounts::actor::split_tool;
-use crate::accounts::audit::{self, AuditEntry};
+use crate::accounts::audit::{self, AuditAction, AuditEntry};
 use crate::error::Error;
 use crate::resources::invoices::Payment;
 use crate::store::{EventFilter, EventWithActor, MAX_EVENT_BYTES, Tx};
@@ -200,14 +200,11 @@ fn refunded_amount(data: &str) -> Option<Amount> {
     serde_json::from_str(data).ok().map(|Refund { refunded_amount }| refunded_amount)
 }
 
-/// Returns whether an entry is derived from an event.
+/// Returns whether an entry is derived from an event. The entries that the log has of its own are named by their actions.
 fn is_of_event(entry: &AuditEntry) -> bool {
-    const OWN: [&str; 8] =
-        [audit::TENANT, audit::SHARED_LINK, "key", "webhook", "delivery", "dashboard_link", "session", "member"];
-    match (entry.object_kind.as_str(), entry.action.as_str()) {
-        ("webhook", "test") => true,
-        ("contact", "erase") => false,
-        (kind, _) => !OWN.contains(&kind),
+    match AuditAction::from_text(&entry.action) {
+        None => true,
+        Some(action) => action == AuditAction::Test,
     }
 }
 

@@ -2,6 +2,9 @@
 //!
 //! Every file here is a module of it, as each further program would be linked with the whole server again.
 
+// Tests run in the order of their names, and these wait longest.
+#[cfg(all(feature = "standalone", feature = "nats"))]
+mod brokers;
 mod custom_kinds;
 #[cfg(feature = "dashboard")]
 mod dashboard;
@@ -11,5 +14,3 @@ mod mount;
 mod oauth;
 #[cfg(feature = "otlp")]
 mod otlp;
-#[cfg(all(feature = "standalone", feature = "nats"))]
-mod streams;

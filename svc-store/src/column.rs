@@ -19,7 +19,7 @@ use svc_core::webhooks::options::{
 use svc_core::webhooks::signatures::SigningKeys;
 use uuid::Uuid;
 
-use crate::sql::{Param, Row, Value};
+use crate::cell::{Param, Row, Value};
 
 /// The content of a column. The databases have different types for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,29 +123,6 @@ impl<T: Column> Column for Option<T> {
         match value {
             Value::Null => Some(None),
             value => T::take(value, row).map(Some),
-        }
-    }
-}
-
-impl<'a> Value<'a> {
-    fn int(self) -> Option<i64> {
-        match self {
-            Self::Int(value) => Some(value),
-            _ => None,
-        }
-    }
-
-    fn text(self) -> Option<&'a str> {
-        match self {
-            Self::Text(text) => Some(text),
-            _ => None,
-        }
-    }
-
-    fn bytes(self) -> Option<&'a [u8]> {
-        match self {
-            Self::Bytes(bytes) => Some(bytes),
-            _ => None,
         }
     }
 }

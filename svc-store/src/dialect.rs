@@ -45,26 +45,3 @@ impl Dialect {
         format!("{merged} ORDER BY {order} {limit}")
     }
 }
-
-#[cfg(test)]
-use {
-    crate::table::TableRow as _,
-    svc_core::accounts::{apps::App, platform_keys::PlatformKey, sessions::Session},
-};
-
-#[cfg(test)]
-impl Dialect {
-    /// Returns the statements that only this database gets in this form.
-    pub(crate) fn own_statements(self) -> Vec<String> {
-        let locked = [
-            crate::accounts::tenants::CLOCK,
-            &App::statements().get,
-            &PlatformKey::statements().get,
-            &Session::statements().get,
-        ];
-        let locked = locked.into_iter().filter(|_| self == Self::Postgres);
-        let locking = locked.flat_map(|sql| [true, false].map(|may_wait| locking(sql, may_wait)));
-        let merging = crate::webhooks::deliveries::lists(self, Some(svc_core::values::Id::nil())).into_iter();
-        locking.chain(self.claim().map(str::to_owned)).chain(merging.map(|list| list.sql)).collect()
-    }
-}

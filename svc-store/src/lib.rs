@@ -66,12 +66,15 @@
 )]
 
 mod accounts;
+mod cell;
 mod column;
 mod database_clock;
 mod dialect;
 mod locked_tenants;
 #[cfg(feature = "maintenance")]
 mod maintenance;
+#[cfg(feature = "maintenance")]
+mod maintenance_connection;
 mod migrations;
 mod new_file;
 #[cfg(feature = "postgres")]

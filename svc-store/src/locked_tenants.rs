@@ -7,14 +7,9 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use svc_core::accounts::keys::Credential;
-use svc_core::store::StoreResult;
 use svc_core::values::{EventKind, TenantId, Timestamp};
 use svc_core::webhooks::deliveries::MatchedSubscription;
 use svc_core::webhooks::subscriptions::SubscriptionId;
-
-use crate::accounts::tenants::SET_CLOCK;
-use crate::column::Column as _;
-use crate::sql::Sql;
 
 /// The tenants that a write transaction has locked.
 #[derive(Default)]
@@ -69,14 +64,12 @@ impl LockedTenants {
         self.tenants.get_mut(&tenant)
     }
 
-    /// Stores the clocks that were advanced. Every transaction does so before it commits.
-    pub(crate) async fn store_clocks(&mut self, sql: &mut dyn Sql) -> StoreResult<()> {
-        for (id, tenant) in &mut self.tenants {
-            if std::mem::take(&mut tenant.is_advanced) {
-                sql.pipeline(SET_CLOCK, &[tenant.clock.param(), id.param()], None).await?;
-            }
-        }
-        Ok(())
+    /// Returns the clocks that were advanced since they were stored, each once.
+    pub(crate) fn take_advanced_clocks(&mut self) -> impl Iterator<Item = (TenantId, Timestamp)> {
+        let advanced = |(id, tenant): (&TenantId, &mut LockedTenant)| {
+            std::mem::take(&mut tenant.is_advanced).then_some((*id, tenant.clock))
+        };
+        self.tenants.iter_mut().filter_map(advanced)
     }
 
     /// Is called before a unit of work that may be rolled back alone.

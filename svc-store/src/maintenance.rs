@@ -1,11 +1,10 @@
 //! Maintenance of whole databases: copying, checking, backing up and measuring them.
 //!
-//! It uses a connection of its own (`connection`) and the binding layer. `tables` lists all tables and columns. A test
+//! It uses a connection of its own (`maintenance_connection`) and the binding layer. `tables` lists all tables and columns. A test
 //! compares that list with both schemas, so that none is missing.
 
 mod backup;
 mod check;
-mod connection;
 mod copy;
 mod copy_position;
 mod digest;
@@ -20,10 +19,8 @@ use svc_core::error::StoreError;
 
 pub use self::backup::{Backup, backup};
 pub use self::check::{CheckReport, Finding, check};
-pub(crate) use self::connection::{MaintenanceConnection, Transaction};
 pub use self::copy::{Comparison, CopyReport, Phase, Progress, copy};
 pub use self::digest::Digest;
-pub(crate) use self::open::Opening;
 pub use self::stats::{DbStats, stats};
 #[cfg(test)]
 pub(crate) use self::tables::TABLES;

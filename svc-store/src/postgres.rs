@@ -142,8 +142,8 @@ impl PostgresStore {
     }
 
     #[cfg(feature = "sqlx")]
-    pub(crate) fn joining(&self) -> crate::sqlx::Context<'_> {
-        crate::sqlx::Context { store: self, shared: &self.shared.context }
+    pub(crate) fn context(&self) -> &StoreContext {
+        &self.shared.context
     }
 
     /// Wakes the senders of all processes, after a commit on a connection of the application.

@@ -8,9 +8,11 @@ use svc_core::store::{SearchRepository, StoreResult};
 use svc_core::values::{RecordKind, TenantId, Timestamp};
 use uuid::Uuid;
 
+use crate::accounts::tenants::store_clocks;
+use crate::cell::{CellError, Param};
 use crate::column::Column as _;
 use crate::dialect::Dialect;
-use crate::sql::{CellError, Cells, Param, SqlTx};
+use crate::sql::{Cells, SqlTx};
 
 const INDEXED_UNTIL: &str = "SELECT indexed_until FROM search_progress WHERE tenant_id = $1";
 const SET_INDEXED_UNTIL: &str = "INSERT INTO search_progress (tenant_id, indexed_until) VALUES ($1, $2) \
@@ -193,7 +195,7 @@ impl SearchRepository for SqlTx<'_> {
 
     async fn tenants_to_index(&mut self, after: Option<TenantId>, limit: u32) -> StoreResult<Vec<TenantId>> {
         if let Some(locked) = &mut self.locked {
-            locked.store_clocks(self.sql).await?;
+            store_clocks(locked, self.sql).await?;
         }
         let after = after.unwrap_or(TenantId(Uuid::nil()));
         self.fetch(TO_INDEX, &[after.param(), limit.param()], |cells| cells.take("tenants", "id")).await

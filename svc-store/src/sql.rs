@@ -1,6 +1,5 @@
-//! The binding layer: parameters of statements, cells of rows, and the connection trait that both databases implement.
+//! The binding layer: the connection trait that both databases implement, and the transaction over it.
 
-use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -10,80 +9,17 @@ use svc_core::env::Env;
 use svc_core::error::StoreError;
 use svc_core::pages::CursorKey;
 use svc_core::store::{Access, Observer, StoreResult, Tx};
-use svc_core::values::{Date, TenantId, Timestamp};
+use svc_core::values::TenantId;
 use svc_core::webhooks::deliveries::DeliveryWakeup;
 use svc_core::webhooks::events::WrittenEvents;
 use uuid::Uuid;
 
+use crate::cell::{CellError, Param, Row};
 use crate::column::Column;
 use crate::database_clock::DatabaseClock;
 use crate::dialect::Dialect;
 use crate::locked_tenants::{LockedTenant, LockedTenants};
 use crate::vault::Vault;
-
-/// A parameter of a statement.
-#[derive(Clone, Debug)]
-pub(crate) enum Param<'a> {
-    Null,
-    Bool(bool),
-    Int(i64),
-    Text(Cow<'a, str>),
-    Bytes(&'a [u8]),
-    Uuid(Uuid),
-    Time(Timestamp),
-    Date(Date),
-    /// Encrypted by the vault when it is bound.
-    Secret(Cow<'a, [u8]>),
-}
-
-impl From<&'static str> for Param<'_> {
-    fn from(text: &'static str) -> Self {
-        Self::Text(text.into())
-    }
-}
-
-/// A cell of a row, borrowed from the driver.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Value<'a> {
-    Null,
-    Int(i64),
-    Text(&'a str),
-    Bytes(&'a [u8]),
-}
-
-/// The fault of a cell. It is boxed so that the result of reading one, of which a list has hundreds, is small.
-#[derive(Debug)]
-pub(crate) struct CellError(Box<StoreError>);
-
-impl From<StoreError> for CellError {
-    #[cold]
-    fn from(error: StoreError) -> Self {
-        Self(Box::new(error))
-    }
-}
-
-impl From<CellError> for StoreError {
-    #[cold]
-    fn from(error: CellError) -> Self {
-        *error.0
-    }
-}
-
-impl CellError {
-    #[cold]
-    fn corrupt(table: &'static str, column: &'static str, wanted: &str) -> Self {
-        StoreError::Corrupt { table, column, reason: format!("the value is not a valid {wanted}") }.into()
-    }
-}
-
-/// A row, borrowed from the driver.
-pub(crate) trait Row {
-    /// Returns the value of a cell.
-    fn value(&self, index: usize) -> Result<Value<'_>, CellError>;
-
-    /// Decrypts the value of a cell. `None` when it cannot be decrypted.
-    fn decrypt(&self, sealed: &[u8]) -> Option<Vec<u8>>;
-}
 
 /// A function that is called with each row of a result.
 pub(crate) type EachRow<'a> = &'a mut (dyn FnMut(&dyn Row) -> StoreResult<()> + Send);

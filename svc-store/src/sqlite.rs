@@ -240,8 +240,8 @@ impl SqliteStore {
     }
 
     #[cfg(feature = "sqlx")]
-    pub(crate) fn joining(&self) -> crate::sqlx::Context<'_> {
-        crate::sqlx::Context { store: self, shared: &self.context }
+    pub(crate) fn context(&self) -> &StoreContext {
+        &self.context
     }
 
     fn spawn(&mut self, name: String, body: impl FnOnce() + Send + 'static) -> StoreResult<()> {

@@ -69,8 +69,9 @@ use svc_core::webhooks::deliveries::DeliveryWakeup;
 
 #[cfg(feature = "postgres")]
 pub use self::pool::PooledStore;
+use crate::cell::Param;
 use crate::dialect::Dialect;
-use crate::sql::{Param, Sql, SqlTx, StoreContext};
+use crate::sql::{Sql, SqlTx, StoreContext};
 
 /// Reads the value that each database has of its own.
 const CURSOR_KEY: &str = "SELECT value FROM settings WHERE name = 'cursor_key'";

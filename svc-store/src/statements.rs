@@ -1,5 +1,8 @@
 //! Every statement of the store, for the tests that prepare and explain them on each database.
 
+use svc_core::accounts::apps::App;
+use svc_core::accounts::platform_keys::PlatformKey;
+use svc_core::accounts::sessions::Session;
 use svc_core::pages::{ListQuery, Order};
 use svc_core::resources::bookings::{Booking, BookingFilter, BookingStatus};
 use svc_core::resources::contacts::{Contact, ContactFilter, OfContact};
@@ -17,13 +20,13 @@ use crate::accounts::{
     api_keys, apps, audit, idempotency, members, owners, platform_keys, request_log, sandboxes, shared_links, sign_in,
     signatures, tenants, uploads,
 };
-use crate::dialect::Dialect;
+use crate::cell::Param;
+use crate::dialect::{Dialect, locking};
 use crate::maintenance::TABLES;
 use crate::resources::{contacts, payments};
 use crate::search;
-use crate::sql::Param;
 use crate::table::{
-    ResourceTable, StartTable, contact_statement, get_many_statement, list_statement, start_statement,
+    ResourceTable, StartTable, TableRow as _, contact_statement, get_many_statement, list_statement, start_statement,
     start_statement_backwards,
 };
 use crate::webhooks::{
@@ -64,7 +67,7 @@ pub(crate) fn every_statement(dialect: Dialect) -> Vec<String> {
         uploads::statements(),
     ];
     let mut all: Vec<String> = modules.concat().into_iter().map(str::to_owned).collect();
-    all.extend(dialect.own_statements());
+    all.extend(own_statements(dialect));
     all.extend(events::own_statements(dialect));
     all.push(request_log::delete_before(dialect).to_owned());
     if dialect == Dialect::Postgres {
@@ -75,6 +78,15 @@ pub(crate) fn every_statement(dialect: Dialect) -> Vec<String> {
     all.extend([get_many_statement::<Booking>(), get_many_statement::<Job>(), get_many_statement::<Event>()]);
     all.extend(every_list(dialect).into_iter().map(|(_, sql, _)| sql));
     all
+}
+
+/// Returns the statements that only this database gets in this form.
+fn own_statements(dialect: Dialect) -> Vec<String> {
+    let locked = [tenants::CLOCK, &App::statements().get, &PlatformKey::statements().get, &Session::statements().get];
+    let locked = locked.into_iter().filter(|_| dialect == Dialect::Postgres);
+    let locking = locked.flat_map(|sql| [true, false].map(|may_wait| locking(sql, may_wait)));
+    let merging = deliveries::lists(dialect, Some(Id::nil())).into_iter();
+    locking.chain(dialect.claim().map(str::to_owned)).chain(merging.map(|list| list.sql)).collect()
 }
 
 /// Returns every list: each resource, each combination of its filters, each order, the first page and a later one.

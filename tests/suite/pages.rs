@@ -299,6 +299,7 @@ fn the_commands_of_the_pages_about_operations_run() {
             ("-f ops/", &format!("-f {}/../ops/", env!("CARGO_MANIFEST_DIR"))),
             // The backup that is restored is the one that the page has made before.
             ("svc-2026-03-14.db", "svc-$(date +%F).db"),
+            ("/SAFE/svc.db.key", &format!("{}/backups/svc/svc-$(date +%F).db.key", folder.path().display())),
         ],
     );
     let database = format!("svc-server --demo --database-url sqlite://{}/lib/svc.db\n", folder.path().display());

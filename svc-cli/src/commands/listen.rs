@@ -91,7 +91,7 @@ pub(crate) struct Listen {
 }
 
 /// The largest request or response body that is read, in bytes.
-const MAX_BODY: usize = 1 << 20;
+const MAX_BODY: usize = 2 << 20;
 /// The port that a webhook whose secret is given is expected to have.
 const DEFAULT_PORT: u16 = 9000;
 /// The pause after a failed accept, such as when no file descriptors are left.
@@ -274,7 +274,7 @@ impl Receiver {
                 }
             }
             Err(error) if error.is::<LengthLimitError>() => {
-                let received = ReceivedDelivery::unread(&head.headers, "the body is larger than 1 MiB", now);
+                let received = ReceivedDelivery::unread(&head.headers, "the body is larger than 2 MiB", now);
                 (received, status(StatusCode::PAYLOAD_TOO_LARGE))
             }
             Err(_) => {

@@ -110,7 +110,7 @@ fn output_for_people() {
         listening.deliver(&body(), SECRET),
         listening.deliver(&body(), OLD_SECRET),
         listening.send("POST / HTTP/1.1", b"\x1b[2Jhello"),
-        listening.send("POST / HTTP/1.1", &vec![b' '; (1 << 20) + 1]),
+        listening.send("POST / HTTP/1.1", &vec![b' '; (2 << 20) + 1]),
         listening.send("GET / HTTP/1.1", b""),
         listening.send("POST / HTTP/1.1\r\nX-SVC-Event: job.created\r\nX-SVC-Test: true", b"{}"),
     ];

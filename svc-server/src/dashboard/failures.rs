@@ -63,7 +63,7 @@ fn words(cause: AttemptCause) -> &'static str {
         }
         AttemptCause::NotPublic => {
             "Nothing was sent, since the host is not public: {}. Deliveries go to public addresses alone. Use a public name, \
-             or a tunnel to your machine while you develop, such as `svc listen`."
+             or a tunnel to your machine while you develop."
         }
         AttemptCause::TokenFailed => {
             "The access token of the endpoint could not be got, so nothing was sent to it: {}. Check the address of the token \

@@ -88,8 +88,8 @@ const NOTICES: &[(&str, &str)] = &[
     ("sandbox-reset", "The sandbox was reset. It has its sample records again."),
     ("sandbox-deleted", "The sandbox was deleted."),
     ("session-revoked", "The session was revoked. The person is signed out with the next request."),
-    ("replayed", "It is sent again now, with all its retries ahead."),
-    ("test-sent", "The test event is on its way. Refresh this page to see it arrive."),
+    ("replayed", "It is queued again, with all its retries ahead."),
+    ("test-sent", "The test event is on its way, and appears below."),
     ("endpoint-enabled", "The endpoint is enabled: events are sent to it from now on. Recover what it missed below."),
     ("endpoint-disabled", "The endpoint is disabled: nothing is sent to it."),
     ("endpoint-deleted", "The endpoint was deleted. Nothing is sent to it any more."),
@@ -131,6 +131,9 @@ fn frame(cx: &Context<'_>, tenant: Option<&Tenant>, title: &str, content: &Marku
                     }
                     @if cx.session.is_operator() {
                         (navigation(cx, OPERATOR))
+                    }
+                    @if cx.site.reference.is_some() {
+                        ul { li { a href={ (cx.site.mount()) "/docs/guides" } { (icon("guide")) span { "Documentation" } } } }
                     }
                 }
                 @if cx.session.email.is_some() {

@@ -1,5 +1,5 @@
-// Puts the key of the reader and the address of this server into the samples of a guide that send a key. The key stays in the
-// session storage of the tab, where the reference puts one that the dashboard made.
+// Gives each sample of a guide a button that copies it, and puts the key of the reader and the address of this server into those
+// that send a key. The key stays in the session storage of the tab, where the reference puts one that the dashboard made.
 const NAME = 'svc-key'
 const KEY = /\$\{?SVC_KEY\}?|svc_live_…/g
 const ADDRESS = /\$\{?SVC_URL\}?|https:\/\/api\.example\.com|http:\/\/127\.0\.0\.1:8080/g
@@ -29,4 +29,24 @@ if (samples.length) {
   })
   samples[0].code.parentElement.before(field)
   show(input.value)
+}
+
+// The clipboard is there over https and on the machine of the server.
+if (navigator.clipboard) {
+  for (const code of document.querySelectorAll('pre code')) {
+    const box = document.createElement('div')
+    const button = document.createElement('button')
+    let shown
+    box.className = 'sample'
+    button.type = 'button'
+    button.textContent = 'Copy'
+    button.addEventListener('click', async () => {
+      await navigator.clipboard.writeText(code.textContent)
+      button.textContent = 'Copied'
+      clearTimeout(shown)
+      shown = setTimeout(() => { button.textContent = 'Copy' }, 2000)
+    })
+    code.parentElement.replaceWith(box)
+    box.append(code.parentElement, button)
+  }
 }

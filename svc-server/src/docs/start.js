@@ -63,7 +63,7 @@ const start = (content) => Scalar.createApiReference('#reference', {
       --scalar-color-3: #9c9c9c;
       --scalar-color-red: #ff8078;
     }
-    [id^="headlessui-popover-button"] { min-width: 24px; min-height: 24px; }
+    [id^="headlessui-popover-button"], button[aria-controls^="scalar-refs"] { min-width: 24px; min-height: 24px; }
     /* What one reads of an event first is its body. */
     .operation-details { display: flex; flex-direction: column; }
     .operation-details > :has([id*=".headers."]) { order: 1; }

@@ -63,6 +63,25 @@ async fn the_audit_log_is_filtered_by_actor_object_and_time() {
 }
 
 #[tokio::test]
+async fn each_link_of_the_audit_log_leads_to_a_page() {
+    let server = Server::start().await;
+    let hook = server.webhook("https://hooks.example.com/crm", "*").await;
+    server.svc.account(server.tenant).webhooks().send_test(hook.id, None).await.unwrap();
+    server.contact("ada@example.com").await;
+    let app = server.app(Some(server.tenant), "Planner").await;
+    server.connect(server.tenant, &app).await;
+    let owner = server.signed_in(Role::Owner).await;
+    let page = owner.get("/audit").await.text;
+    let links: Vec<&str> = page.split("href=\"/dashboard").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    let events = links.iter().filter(|link| link.starts_with("/events/")).count();
+    assert_eq!(events, 2, "{links:?}");
+    for link in links.into_iter().filter(|link| !link.starts_with("/assets")) {
+        let status = owner.get(&link.replace("&amp;", "&")).await.status;
+        assert!(status < 400, "{link}: {status}");
+    }
+}
+
+#[tokio::test]
 async fn what_an_assistant_changed_is_among_the_changes_of_its_key_and_names_the_tool() {
     let server = Server::start().await;
     let account = server.svc.account(server.tenant);

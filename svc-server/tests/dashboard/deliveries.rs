@@ -76,6 +76,29 @@ async fn attempts_are_a_timeline_with_their_errors_in_words() {
     assert!(page.find("Attempt 2").unwrap() < page.find("Attempt 1").unwrap(), "the newest comes first");
 }
 
+/// After a failure an endpoint gets nothing for a while, whatever is due.
+#[tokio::test]
+async fn a_delivery_says_how_long_its_endpoint_is_left_alone() {
+    let server = Server::start().await;
+    let viewer = server.signed_in(Role::Viewer).await;
+    let endpoint = server.endpoint().await;
+    let delivery = server.test_delivery(&endpoint).await;
+    let now = server.svc.store().env().now();
+    let backoff_until = now.checked_add(Duration::from_secs(120));
+    let failed = (server.tenant, WebhookSubscription { backoff_until, ..endpoint.clone() });
+    let write = server.svc.store().write("test", failed, async |tx, (tenant, endpoint)| {
+        Ok(tx.update_delivery_outcome(*tenant, endpoint).await?)
+    });
+    write.await.unwrap();
+    let page = viewer.get(&format!("/deliveries/{}", delivery.id)).await.text;
+    assert!(page.contains("The endpoint failed, so nothing is sent to it until"), "{page}");
+    let page = viewer.get(&format!("/webhooks/{}", endpoint.id)).await.text;
+    assert!(page.contains("nothing is sent until"), "{page}");
+    server.clock.advance(Duration::from_secs(121));
+    let page = viewer.get(&format!("/deliveries/{}", delivery.id)).await.text;
+    assert!(page.contains("It is sent as soon as the endpoint takes it."), "{page}");
+}
+
 #[tokio::test]
 async fn the_command_of_curl_sends_what_was_sent_and_has_no_secret() {
     let server = Server::start().await;

@@ -2,8 +2,8 @@
 
 use http::StatusCode;
 use http::header::LOCATION;
-use svc_core::accounts::keys::KeyCreate;
 use svc_core::accounts::sessions::Role;
+use svc_core::prelude::*;
 
 use super::browser::{Server, encode};
 
@@ -70,4 +70,29 @@ async fn pages_actions_webhooks_and_keys_are_found_by_who_has_them() {
     assert_eq!(browser.get("/find?q=audit").await.headers[LOCATION], "/dashboard/audit");
     let several = browser.get("/find?q=a").await.text;
     assert!(several.contains("<h2>Pages and actions</h2>") && several.contains(">API keys</a>"), "{several}");
+}
+
+#[tokio::test]
+async fn deliveries_and_events_are_found_by_their_ids_and_by_the_number_of_their_record() {
+    let server = Server::start().await;
+    let hook = server.webhook("https://hooks.example.com/crm", "*").await;
+    let invoice = server.invoice(None, "5").await;
+    let account = server.svc.account(server.tenant);
+    let delivery = account.deliveries().list(DeliveryFilter::default()).await.unwrap().remove(0);
+    let browser = server.signed_in(Role::Viewer).await;
+    let found = async |id: String| browser.get(&format!("/find?q={id}")).await.headers[LOCATION].clone();
+    assert_eq!(found(delivery.id.to_string()).await, format!("/dashboard/deliveries/{}", delivery.id));
+    assert_eq!(found(delivery.event_id.to_string()).await, format!("/dashboard/events/{}", delivery.event_id));
+    let foreign = server.signed_in_by(DashboardLinkCreate::to(server.other, Role::Viewer)).await;
+    assert!(foreign.get(&format!("/find?q={}", delivery.id)).await.text.contains("Nothing found"));
+
+    for page in ["/events", "/deliveries"] {
+        for record in [invoice.id.to_string(), "inv-0001".to_owned()] {
+            let page = browser.get(&format!("{page}?record={record}")).await.text;
+            assert!(page.contains("invoice.created"), "{page}");
+        }
+        let none = browser.get(&format!("{page}?record=INV-0002")).await.text;
+        assert!(!none.contains(">invoice.created</a>"), "{none}");
+    }
+    assert_eq!(hook.id, delivery.subscription_id);
 }

@@ -93,7 +93,7 @@ async fn a_file_is_uploaded_mapped_checked_and_imported() {
     // No column is the email address by itself.
     assert!(shown.contains("<select name=\"column-0\"") && shown.contains("&lt;b&gt;"), "{shown}");
     assert!(!shown.contains("column-1"), "the first name is known: {shown}");
-    assert!(shown.contains("by dashboard:ada@example.com"), "{shown}");
+    assert!(shown.contains("by ada@example.com"), "{shown}");
     let choices = [("column-0", "email"), ("column-2", "city"), ("skip_lines", ""), ("no_events", "on")];
     assert_eq!(location(&ada.post(&page, &encode(&choices)).await), format!("{page}?notice=saved"));
     let shown = ada.get(&page).await.text;

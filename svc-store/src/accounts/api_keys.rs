@@ -8,8 +8,9 @@ use svc_core::store::{ApiKeyRepository, KeyUse, StoreResult, TenantRepository as
 use svc_core::values::{TenantId, Timestamp};
 
 use super::tenants::{CredentialStatements, TenantAccess};
+use crate::cell::{CellError, Param};
 use crate::column::Column;
-use crate::sql::{CellError, Cells, Param, SqlTx};
+use crate::sql::{Cells, SqlTx};
 use crate::table::{record, select};
 
 record!(ApiKey, "api_keys", key: [id], {

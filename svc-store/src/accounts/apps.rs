@@ -11,8 +11,9 @@ use svc_core::store::{AppRepository, GrantRepository, StoreResult};
 use svc_core::values::{TenantId, Timestamp};
 
 use super::tenants::{CredentialStatements, TenantAccess};
+use crate::cell::CellError;
 use crate::column::Column as _;
-use crate::sql::{CellError, Cells, SqlTx};
+use crate::sql::{Cells, SqlTx};
 use crate::table::{TableRow, record, select};
 
 record!(App, "oauth_apps", key: [id], {

@@ -10,8 +10,10 @@ use svc_core::store::{StoreResult, TenantRepository};
 use svc_core::values::{TenantId, Timestamp};
 use uuid::Uuid;
 
+use crate::cell::{CellError, Row};
 use crate::column::Column as _;
-use crate::sql::{CellError, Cells, Row, SqlTx};
+use crate::locked_tenants::LockedTenants;
+use crate::sql::{Cells, Sql, SqlTx};
 use crate::table::{TableRow, insert_params, record, select};
 
 record!(Tenant, "tenants", key: [id], {
@@ -60,7 +62,7 @@ const ADVANCE_CLOCK: &str =
 pub(crate) const CLOCK: &str = "SELECT clock FROM tenants WHERE id = $1";
 const ACCESS: &str = "SELECT developer_access, limits, sandbox_of FROM tenants WHERE id = $1";
 const AHEAD: &str = "SELECT id FROM tenants WHERE id > $1 AND clock > $2 ORDER BY id LIMIT $3";
-pub(crate) const SET_CLOCK: &str = "UPDATE tenants SET clock = $1 WHERE id = $2";
+const SET_CLOCK: &str = "UPDATE tenants SET clock = $1 WHERE id = $2";
 /// The columns with times of the clock, each with an index in the order of these times.
 const TIMES: &[(&str, &str, &str)] = &[
     ("updated_at", "contacts", " AND live = TRUE"),
@@ -149,6 +151,14 @@ impl SqlTx<'_> {
     }
 }
 
+/// Stores the clocks that were advanced. Every transaction does so before it commits.
+pub(crate) async fn store_clocks(locked: &mut LockedTenants, sql: &mut dyn Sql) -> StoreResult<()> {
+    for (tenant, clock) in locked.take_advanced_clocks() {
+        sql.pipeline(SET_CLOCK, &[clock.param(), tenant.param()], None).await?;
+    }
+    Ok(())
+}
+
 #[async_trait]
 impl TenantRepository for SqlTx<'_> {
     async fn tenant(&mut self, id: TenantId) -> StoreResult<Option<Tenant>> {
@@ -219,7 +229,7 @@ impl TenantRepository for SqlTx<'_> {
         limit: u32,
     ) -> StoreResult<Vec<TenantId>> {
         if let Some(locked) = &mut self.locked {
-            locked.store_clocks(self.sql).await?;
+            store_clocks(locked, self.sql).await?;
         }
         let after = after.unwrap_or(TenantId(Uuid::nil()));
         let params = [after.param(), latest.param(), limit.param()];

@@ -12,13 +12,15 @@ use svc_core::values::Timestamp;
 use uuid::Uuid;
 
 use self::rows::Consistency;
-use super::connection::Transaction;
 use super::table_reader::Cell;
 use super::tables::{TABLES, TableInfo};
-use super::{MaintenanceError, Opening, open};
+use super::{MaintenanceError, open};
+use crate::cell::{Row, Value};
 use crate::column::Kind;
 use crate::dialect::Dialect;
-use crate::sql::{Row, Sql, Value};
+use crate::maintenance_connection::Opening;
+use crate::maintenance_connection::Transaction;
+use crate::sql::Sql;
 
 /// The most findings of one kind that are reported.
 const MAX_FINDINGS: usize = 100;

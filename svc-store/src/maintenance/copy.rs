@@ -8,13 +8,15 @@ use svc_core::env::Env;
 use svc_core::store::{Access, StoreResult};
 
 use super::MaintenanceError;
-use super::connection::{MaintenanceConnection, Transaction};
 use super::copy_position::{CopyPosition, put_setting, setting};
 use super::digest::{Digest, digest};
-use super::open::{self, OpenDatabase, Opening};
+use super::open::{self, OpenDatabase};
 use super::table_reader::{TableReader, params};
 use super::tables::{TABLES, TableInfo};
-use crate::sql::{Row, Sql};
+use crate::cell::Row;
+use crate::maintenance_connection::Opening;
+use crate::maintenance_connection::{MaintenanceConnection, Transaction};
+use crate::sql::Sql;
 use crate::vault::CHECK_SETTING;
 
 /// The setting that identifies a database, so that a copy is only resumed from the same source. It is created when the

@@ -5,9 +5,9 @@ use std::fmt;
 use svc_core::crypto::sha256;
 use svc_core::store::StoreResult;
 
-use super::connection::Transaction;
 use super::table_reader::{Cell, Cells, TableReader};
 use super::tables::TableInfo;
+use crate::maintenance_connection::Transaction;
 
 /// The number of rows and the checksum of a table. Tables with the same rows have the same digest, on all databases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -7,8 +7,8 @@ use svc_core::error::StoreError;
 use svc_core::store::Access;
 
 use super::MaintenanceError;
-use super::connection::MaintenanceConnection;
 use super::copy_position::setting;
+use crate::maintenance_connection::{MaintenanceConnection, Opening};
 use crate::migrations::ExpectedSchema;
 use crate::postgres::PostgresMaintenance;
 use crate::sqlite::{SqliteConnection, SqliteMaintenance};
@@ -25,27 +25,6 @@ pub(crate) struct OpenDatabase {
     key: SecretKey,
     /// Where the key is, for error messages.
     key_location: String,
-}
-
-/// The changes that are allowed when a database is opened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Opening {
-    /// Nothing. The database must have the schema of this version.
-    Read,
-    /// The schema of an earlier version is migrated.
-    Migrate,
-    /// A database or a schema that is missing is created as well.
-    Create,
-}
-
-impl Opening {
-    /// Returns the schema that the database must have before it is changed.
-    pub(crate) fn expected_schema(self) -> ExpectedSchema {
-        match self {
-            Self::Read => ExpectedSchema::Current,
-            Self::Migrate | Self::Create => ExpectedSchema::Any,
-        }
-    }
 }
 
 /// Opens a database of svc that must be complete, as [`existing`] does.

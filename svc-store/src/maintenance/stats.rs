@@ -7,10 +7,12 @@ use svc_core::values::Timestamp;
 
 use super::copy::count;
 use super::tables::TABLES;
-use super::{MaintenanceError, Opening, open};
+use super::{MaintenanceError, open};
+use crate::cell::Row;
 use crate::column::Column;
 use crate::dialect::Dialect;
-use crate::sql::{Cells, Row, Sql};
+use crate::maintenance_connection::Opening;
+use crate::sql::{Cells, Sql};
 
 /// The size and the contents of a database, in numbers.
 #[derive(Clone, Debug)]

@@ -6,9 +6,10 @@ use svc_core::values::{Date, Timestamp};
 use uuid::Uuid;
 
 use super::tables::TableInfo;
+use crate::cell::{Param, Row, Value};
 use crate::column::{Column as _, Kind};
 use crate::dialect::Dialect;
-use crate::sql::{EachRow, Param, Row, Sql, Value};
+use crate::sql::{EachRow, Sql};
 
 /// The number of rows of a batch. The largest rows, those of delivery attempts, have 16 KiB each.
 pub(crate) const BATCH: usize = 500;

@@ -25,8 +25,9 @@ use svc_core::webhooks::subscriptions::WebhookSubscription;
 
 use crate::accounts::signatures::UsedSignature;
 use crate::accounts::tenants::LastNumber;
+use crate::cell::CellError;
 use crate::dialect::Dialect;
-use crate::sql::{CellError, Cells};
+use crate::sql::Cells;
 #[cfg(test)]
 use crate::table::Statements;
 use crate::table::{ColumnInfo, TableRow};

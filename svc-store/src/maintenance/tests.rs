@@ -14,7 +14,8 @@ use svc_core::env::Env;
 use svc_core::store::{Access, Store};
 use svc_test_support::postgres::server;
 
-use super::open::{self, OpenDatabase, Opening};
+use super::open::{self, OpenDatabase};
+use crate::maintenance_connection::Opening;
 use crate::sql::Sql;
 use crate::{MaintenanceError, Options, open_with};
 

@@ -10,10 +10,11 @@ use super::connection::PostgresConnection;
 use super::failure::{TransactionFailure, cannot_connect};
 use super::transaction::PostgresTransaction;
 use super::{First, connect_options, migrate, open_first};
+use crate::cell::Param;
 use crate::dialect::Dialect;
 use crate::locked_tenants::LockedTenants;
-use crate::maintenance::{MaintenanceConnection, Opening, Transaction};
-use crate::sql::{EachRow, Param, Sql};
+use crate::maintenance_connection::{MaintenanceConnection, Opening, Transaction};
+use crate::sql::{EachRow, Sql};
 use crate::vault::Vault;
 use crate::{OpenError, unavailable};
 

@@ -20,10 +20,12 @@ use super::notifications;
 use super::queue::{QueuedWork, TenantQueue};
 use super::servers::{Held, ServerLoad};
 use super::values::{Argument, Received, arguments};
+use crate::accounts::tenants::store_clocks;
+use crate::cell::{Param, Row};
 use crate::dialect::{Dialect, locking};
 use crate::locked_tenants::LockedTenants;
 use crate::slow_reads::{RunningRead, too_slow};
-use crate::sql::{EachRow, Param, Row, Sql, SqlTx, StoreContext};
+use crate::sql::{EachRow, Sql, SqlTx, StoreContext};
 use crate::vault::Vault;
 
 /// The longest that a unit of work may take. The timeouts of the server apply to single statements only.
@@ -199,7 +201,7 @@ impl<'c> PostgresTransaction<'c> {
         }
         // The last unit of work may have been put off.
         self.unit = Unit::default();
-        if let Err(error) = locked.store_clocks(self).await {
+        if let Err(error) = store_clocks(locked, self).await {
             let failure = self.failure.take().unwrap_or_else(|| TransactionFailure::permanent(error));
             let _ = self.roll_back().await;
             return Ok(Err(failure));

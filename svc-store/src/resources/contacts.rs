@@ -5,8 +5,9 @@ use svc_core::resources::contacts::{Contact, ContactFilter, ContactId};
 use svc_core::store::{ContactEmailRepository, StoreResult};
 use svc_core::values::{Email, TenantId};
 
+use crate::cell::Param;
 use crate::column::Column as _;
-use crate::sql::{Param, SqlTx};
+use crate::sql::SqlTx;
 use crate::table::{Query, ResourceTable, record};
 
 /// Contacts that were never changed have another index by email than those that were, so each part reads one.

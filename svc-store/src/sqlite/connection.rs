@@ -20,12 +20,14 @@ use super::QueuedWork;
 use super::access::{explained, immutable_uri, is_unchangeable};
 use super::migrate::Migrator;
 use super::read_limit::ReadLimit;
+use crate::accounts::tenants::store_clocks;
+use crate::cell::{CellError, Param, Row, Value};
 use crate::dialect::Dialect;
 use crate::locked_tenants::LockedTenants;
 use crate::migrations::{self, ExpectedSchema};
 use crate::new_file::with_suffix;
 use crate::slow_reads::{RunningRead, too_slow};
-use crate::sql::{CellError, EachRow, Param, Row, Sql, SqlTx, StoreContext, Value};
+use crate::sql::{EachRow, Sql, SqlTx, StoreContext};
 use crate::unfinished::{self, check_before_open, check_has_tables, check_log};
 use crate::vault::Vault;
 
@@ -291,7 +293,7 @@ impl SqliteConnection {
 
     /// Stores the clocks of the tenants that a transaction has advanced.
     pub(super) fn store_clocks(&mut self, vault: &Vault, locked: &mut LockedTenants) -> StoreResult<()> {
-        locked.store_clocks(&mut self.executor(vault)).now_or_never().unwrap_or_else(|| {
+        store_clocks(locked, &mut self.executor(vault)).now_or_never().unwrap_or_else(|| {
             Err(StoreError::Internal("a clock waits for something other than its connection".to_owned()))
         })
     }

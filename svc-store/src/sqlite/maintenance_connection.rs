@@ -7,9 +7,10 @@ use svc_core::store::{Access, StoreResult};
 use svc_core::values::Timestamp;
 
 use super::connection::{Executor, SqliteConnection};
+use crate::cell::Param;
 use crate::dialect::Dialect;
-use crate::maintenance::{MaintenanceConnection, Opening, Transaction};
-use crate::sql::{EachRow, Param, Sql};
+use crate::maintenance_connection::{MaintenanceConnection, Opening, Transaction};
+use crate::sql::{EachRow, Sql};
 use crate::vault::Vault;
 
 pub(crate) struct SqliteMaintenance {

@@ -13,8 +13,8 @@ use svc_core::store::{Access, AccountServers, Observer, RequestCounts, Store, St
 use svc_core::webhooks::deliveries::DeliveryWakeup;
 use tokio::sync::watch;
 
-use super::Operations;
 use super::postgres::{PostgresExecutor, store_error};
+use super::{Context, Operations};
 use crate::PostgresStore;
 use crate::dialect::Dialect;
 use crate::postgres::{MAX_DURATION, MAX_RUNS, too_long};
@@ -151,7 +151,7 @@ impl Shared {
     /// Runs a unit of work. Goes on with the error when the transaction was rolled back after a serialization failure or a
     /// deadlock.
     async fn run_once(&self, access: Access, work: &UnitOfWork) -> ControlFlow<Result<(), Error>, StoreError> {
-        let context = self.store.joining();
+        let context = Context { store: &self.store, shared: self.store.context() };
         let begin = if access == Access::Read { BEGIN_READ } else { BEGIN_WRITE };
         let mut transaction = match self.pool.begin_with(begin).await {
             Ok(transaction) => transaction,

@@ -14,18 +14,19 @@ use svc_core::store::{StoreResult, UnitOfWork};
 use tokio_postgres::types::Type as ServerType;
 use uuid::Uuid;
 
-use super::{ApplicationConnection, Join, Joined, Operations, sealed};
+use super::{ApplicationConnection, Context, Join, Joined, Operations, sealed};
 use crate::PostgresStore;
+use crate::cell::{CellError, Param, Row, Value};
 use crate::dialect::{Dialect, locking};
 use crate::postgres::{Argument, NOTIFY, arguments, error_of_code, read_cell};
-use crate::sql::{CellError, EachRow, Param, Row, Sql, Value};
+use crate::sql::{EachRow, Sql};
 use crate::vault::Vault;
 
 impl Join<Postgres> for PostgresStore {}
 
 impl sealed::Join<Postgres> for PostgresStore {
     fn join<'t>(&'t self, transaction: &'t mut Transaction<'_, Postgres>) -> Joined<'t> {
-        let context = self.joining();
+        let context = Context { store: self, shared: self.context() };
         Joined::new(
             ApplicationConnection::Postgres(PostgresTransaction {
                 connection: transaction,

@@ -9,10 +9,11 @@ use async_trait::async_trait;
 use svc_core::error::{Error, StoreError};
 use svc_core::store::{StoreResult, UnitOfWork};
 
-use super::{ApplicationConnection, Join, Joined, Operations, sealed};
+use super::{ApplicationConnection, Context, Join, Joined, Operations, sealed};
 use crate::SqliteStore;
+use crate::cell::{CellError, Param, Row, Value};
 use crate::dialect::Dialect;
-use crate::sql::{CellError, EachRow, Param, Row, Sql, Value};
+use crate::sql::{EachRow, Sql};
 use crate::vault::Vault;
 
 /// The primary result codes with which the database is not available: permission denied, busy, locked, out of memory,
@@ -26,7 +27,7 @@ impl Join<Sqlite> for SqliteStore {}
 
 impl sealed::Join<Sqlite> for SqliteStore {
     fn join<'t>(&'t self, transaction: &'t mut Transaction<'_, Sqlite>) -> Joined<'t> {
-        let context = self.joining();
+        let context = Context { store: self, shared: self.context() };
         Joined::new(
             ApplicationConnection::Sqlite(SqliteTransaction { connection: transaction, vault: &context.shared.vault }),
             context,

@@ -11,8 +11,9 @@ use svc_core::webhooks::events::EventId;
 use svc_core::webhooks::subscriptions::SubscriptionId;
 
 use super::deliveries::{BY_ENDPOINT, next_ids};
+use crate::cell::CellError;
 use crate::column::Column as _;
-use crate::sql::{CellError, Cells, SqlTx};
+use crate::sql::{Cells, SqlTx};
 use crate::table::{TableRow, record, select};
 
 record!(AttemptLog, "delivery_attempts", key: [tenant_id, delivery_id, attempt], {

@@ -13,9 +13,10 @@ use svc_core::webhooks::events::Event;
 use svc_core::webhooks::subscriptions::SubscriptionId;
 use uuid::Uuid;
 
+use crate::cell::Param;
 use crate::column::Column as _;
 use crate::dialect::Dialect;
-use crate::sql::{Cells, Param, SqlTx};
+use crate::sql::{Cells, SqlTx};
 use crate::table::{BulkInsert, TableRow, fields, record, select};
 
 const TABLE: &str = "deliveries";

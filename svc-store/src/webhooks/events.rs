@@ -9,9 +9,10 @@ use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::events::{Event, EventId};
 use uuid::Uuid;
 
+use crate::cell::{CellError, Param};
 use crate::column::Column as _;
 use crate::dialect::Dialect;
-use crate::sql::{CellError, Cells, Param, SqlTx};
+use crate::sql::{Cells, SqlTx};
 use crate::table::{TableRow, record, select, select_all};
 
 record!(Event, "events", key: [tenant_id, id], {

@@ -10,9 +10,10 @@ use svc_core::webhooks::retention::{DroppedHistory, ExpiredKind, IdRange};
 use uuid::Uuid;
 
 use crate::accounts::idempotency;
+use crate::cell::Param;
 use crate::column::Column as _;
 use crate::dialect::Dialect;
-use crate::sql::{Cells, Param, SqlTx};
+use crate::sql::{Cells, SqlTx};
 
 const EVENTS: &str = "SELECT id FROM events WHERE tenant_id = $1 AND id >= $2 AND id < $3 ORDER BY id LIMIT $4";
 const NTH_DELIVERY: &str =

@@ -9,8 +9,10 @@ use svc_core::webhooks::streams::{AccountBehind, Stream, StreamKey, StreamPositi
 use svc_core::webhooks::subscriptions::SubscriptionId;
 use uuid::Uuid;
 
+use crate::accounts::tenants::store_clocks;
+use crate::cell::CellError;
 use crate::column::Column as _;
-use crate::sql::{CellError, Cells, SqlTx};
+use crate::sql::{Cells, SqlTx};
 use crate::table::{TableRow as _, insert_params, on_conflict_update, record};
 
 record!(Stream, "streams", key: [tenant_id, id], {
@@ -123,7 +125,7 @@ impl SqlTx<'_> {
     /// Stores the clocks of the accounts that this transaction has written to, as they are compared in SQL.
     async fn store_clocks(&mut self) -> StoreResult<()> {
         match &mut self.locked {
-            Some(locked) => locked.store_clocks(self.sql).await,
+            Some(locked) => store_clocks(locked, self.sql).await,
             None => Ok(()),
         }
     }

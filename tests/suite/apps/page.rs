@@ -65,7 +65,7 @@ async fn the_commands_of_the_page_are_the_whole_flow() {
     shell.env("SVC_CLIENT_SECRET", new.secret.unwrap().reveal());
     let mut shell = shell.spawn().unwrap();
     let (mut input, mut lines) = (shell.stdin.take().unwrap(), stdout(&mut shell));
-    let [ask, exchange, use_tokens] = blocks("sh")[..] else { panic!("the page has other commands") };
+    let [ask, exchange, use_tokens, revoke] = blocks("sh")[..] else { panic!("the page has other commands") };
 
     input.write_all(format!("{ask}\n").as_bytes()).await.unwrap();
     let returned: url::Url = server.consent(&line(&mut lines).await).await.parse().unwrap();
@@ -73,7 +73,7 @@ async fn the_commands_of_the_page_are_the_whole_flow() {
     input.write_all(format!("CODE={code}\n{exchange}\n").as_bytes()).await.unwrap();
     let tokens: Value = serde_json::from_str(&line(&mut lines).await).unwrap();
     assert_eq!((&tokens["scope"], &tokens["expires_in"]), (&"read write".into(), &3600.into()));
-    input.write_all(format!("{use_tokens}\n").as_bytes()).await.unwrap();
+    input.write_all(format!("{use_tokens}\n{revoke}\n").as_bytes()).await.unwrap();
     assert!(line(&mut lines).await.contains("ada@example.com"));
     let mut rest = Vec::new();
     drop(input);

@@ -16,9 +16,10 @@
     const field = document.getElementById(button.dataset.copy);
     if (field.select) field.select(); else getSelection().selectAllChildren(field);
     try { await navigator.clipboard.writeText(field.value ?? field.textContent); } catch { document.execCommand("copy"); }
-    const label = button.textContent;
+    button.dataset.label ??= button.textContent;
     button.textContent = "Copied";
-    setTimeout(() => { button.textContent = label; }, 2000);
+    clearTimeout(button.copied);
+    button.copied = setTimeout(() => { button.textContent = button.dataset.label; }, 2000);
   };
 
   // "/" and Ctrl-K begin a search, unless something is being typed.

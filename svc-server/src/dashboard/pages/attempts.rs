@@ -3,8 +3,9 @@
 
 use svc_core::Svc;
 use svc_core::error::Error;
-use svc_core::values::TenantId;
+use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::deliveries::{AttemptLog, Delivery, DeliveryId, DeliveryStatus, FailureReason};
+use svc_core::webhooks::subscriptions::WebhookSubscription;
 use uuid::Uuid;
 
 use super::deliveries::{outcome, status};
@@ -23,8 +24,8 @@ pub(crate) struct Attempts;
 /// An entry of the timeline.
 #[derive(PartialEq)]
 pub(crate) enum Entry {
-    /// Where the delivery stands.
-    State(Delivery),
+    /// Where the delivery stands, and until when its endpoint gets nothing after a failure.
+    State(Delivery, Option<Timestamp>),
     /// An attempt, without the body of its response.
     Attempt(DeliveryId, AttemptLog),
 }
@@ -36,8 +37,13 @@ impl live::List for Attempts {
     type Scope = DeliveryId;
 
     async fn newest(svc: &Svc, tenant: TenantId, id: &DeliveryId) -> Result<Vec<Entry>, Error> {
-        let deliveries = || svc.account(tenant).deliveries();
-        Ok(entries(deliveries().get(*id).await?, &deliveries().attempts(*id).await?))
+        let account = svc.account(tenant);
+        let delivery = account.deliveries().get(*id).await?;
+        let endpoint = match account.webhooks().get(delivery.subscription_id).await {
+            Err(Error::NotFound) => None,
+            endpoint => Some(endpoint?),
+        };
+        Ok(entries(delivery, endpoint.as_ref(), &account.deliveries().attempts(*id).await?))
     }
 
     async fn names(_: &Svc, _: TenantId, _: &[Entry]) -> Result<(), Error> {
@@ -46,7 +52,7 @@ impl live::List for Attempts {
 
     fn id(entry: &Entry) -> Uuid {
         match entry {
-            Entry::State(_) => Uuid::max(),
+            Entry::State(..) => Uuid::max(),
             Entry::Attempt(_, log) => Uuid::from_u128(log.attempt.into()),
         }
     }
@@ -69,16 +75,19 @@ impl live::List for Attempts {
 }
 
 /// Returns the entries of a timeline, of which `attempts` are the oldest first.
-fn entries(delivery: Delivery, attempts: &[AttemptLog]) -> Vec<Entry> {
+fn entries(delivery: Delivery, endpoint: Option<&WebhookSubscription>, attempts: &[AttemptLog]) -> Vec<Entry> {
     let id = delivery.id;
+    let backoff_until = endpoint.and_then(|endpoint| endpoint.backoff_until);
     let attempts =
         attempts.iter().rev().map(|log| Entry::Attempt(id, AttemptLog { response_body: None, ..log.clone() }));
-    std::iter::once(Entry::State(delivery)).chain(attempts).collect()
+    std::iter::once(Entry::State(delivery, backoff_until)).chain(attempts).collect()
 }
 
 fn cells(view: &View<'_>, entry: &Entry, compared: &[u32]) -> Markup {
     match entry {
-        Entry::State(delivery) => html! { div.line { (status(delivery)) span { (state(view, delivery)) } } },
+        Entry::State(delivery, backoff_until) => {
+            html! { div.line { (status(delivery)) span { (state(view, delivery, *backoff_until)) } } }
+        }
         Entry::Attempt(delivery, log) => html! {
             div.line {
                 input type="checkbox" name="compare" value=(log.attempt) checked[compared.contains(&log.attempt)]
@@ -96,12 +105,16 @@ fn cells(view: &View<'_>, entry: &Entry, compared: &[u32]) -> Markup {
 }
 
 /// Says where a delivery stands, and what happens next.
-fn state(view: &View<'_>, delivery: &Delivery) -> Markup {
+fn state(view: &View<'_>, delivery: &Delivery, backoff_until: Option<Timestamp>) -> Markup {
+    let next_attempt_at = delivery.next_attempt_at;
     match delivery.status {
         DeliveryStatus::Pending if delivery.leased_until(view.now).is_some() => {
             html! { "Attempt " (delivery.attempts) " is under way." }
         }
-        DeliveryStatus::Pending => match delivery.next_attempt_at {
+        DeliveryStatus::Pending => match next_attempt_at.max(backoff_until) {
+            Some(at) if at > view.now && next_attempt_at < Some(at) => {
+                html! { "The endpoint failed, so nothing is sent to it until " (view.time(at)) ". This is sent then." }
+            }
             Some(at) if at > view.now => html! { "The next attempt is " (view.time(at)) "." },
             _ => html! { "It is sent as soon as the endpoint takes it." },
         },
@@ -112,7 +125,13 @@ fn state(view: &View<'_>, delivery: &Delivery) -> Markup {
                 html! { "It was not sent any more, since its endpoint was deleted." }
             }
             _ => {
-                html! { "It is not tried again by itself: its retries are used up, or the endpoint wants no more of it." }
+                let is_gone = delivery.last_status == Some(410);
+                let reason = if is_gone {
+                    "the endpoint responded 410, so it wants no more of it"
+                } else {
+                    "its retries are used up"
+                };
+                html! { "It is not tried again by itself: " (reason) "." }
             }
         },
     }
@@ -123,6 +142,7 @@ pub(super) fn timeline(
     cx: &Context<'_>,
     tenant: &Tenant,
     delivery: &Delivery,
+    endpoint: Option<&WebhookSubscription>,
     attempts: &[AttemptLog],
     compared: &[u32],
 ) -> Markup {
@@ -131,7 +151,7 @@ pub(super) fn timeline(
         (live::switch(&cx.url(&format!("{path}/live")), MAX_ATTEMPTS + 1, Some(TIMELINE)))
         form.timeline method="get" action=(cx.url(&path)) {
             ol id=(TIMELINE) {
-                @for entry in entries(delivery.clone(), attempts) {
+                @for entry in entries(delivery.clone(), endpoint, attempts) {
                     (Attempts::row(Attempts::id(&entry), &cells(&view, &entry, compared)))
                 }
             }

@@ -127,7 +127,12 @@ impl live::List for Deliveries {
     fn cells(view: &View<'_>, delivery: &Delivery, names: &DeliveryNames) -> Markup {
         html! {
             th scope="row" { a href=(view.url(&format!("/deliveries/{}", delivery.id))) { (delivery.kind) } }
-            td { @if let Some(record) = names.records.get(&delivery.event_id) { (record.link(view)) } }
+            td {
+                @if let Some(record) = names.records.get(&delivery.event_id) {
+                    (record.link(view))
+                    @if record.is_test { span.soft { " (test)" } }
+                }
+            }
             td {
                 @match names.endpoints.get(&delivery.subscription_id) {
                     Some(endpoint) => { span.clip title=(endpoint.url) { (endpoint.url) } }
@@ -280,7 +285,7 @@ fn filter_fields(cx: &Context<'_>, endpoints: &Endpoints) -> Markup {
         (filters::kinds(cx))
         (filters::one_of(cx, "status", "Status", "All statuses", statuses))
         (filters::choice("within", "Time", filters::spans(cx.query.text("within"))))
-        (filters::text(cx, "record", "Record id"))
+        (filters::text(cx, "record", "Record"))
     }
 }
 
@@ -296,7 +301,7 @@ async fn of_record(
     filter: &DeliveryFilter,
 ) -> Result<Vec<Delivery>, PageError> {
     let events = event_list::newest(cx, tenant, filter.since, |event| {
-        filter.kind.is_none_or(|kind| event.kind == kind) && event_list::record_id(event) == record
+        filter.kind.is_none_or(|kind| event.kind == kind) && event_list::is_about(event, record)
     });
     let mut found = Vec::new();
     for event in events.await?.iter().take(PAGE as usize) {

@@ -34,7 +34,7 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
         Err(Error::NotFound) => None,
         result => Some(result?),
     };
-    let cause = event_list::cause(cx, tenant, event.id).await?;
+    let cause = event_list::cause(cx, tenant, &event).await?;
     let shown = match number_shown {
         Some(number) => logs.iter().find(|log| log.attempt == number),
         None => logs.last(),
@@ -69,7 +69,7 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
             ("Request", cause),
             ("Happened", exact_time(zone, delivery.created_at)),
         ])))
-        (section("Attempts", attempts::timeline(cx, tenant, &delivery, &logs[..newest], &compared)))
+        (section("Attempts", attempts::timeline(cx, tenant, &delivery, endpoint.as_ref(), &logs[..newest], &compared)))
         @if !compared.is_empty() {
             (section("Comparison", comparison(cx, tenant, &logs, &compared, |log| request(log))))
         } @else if let Some(attempt) = shown {

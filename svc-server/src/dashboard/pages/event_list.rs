@@ -1,6 +1,5 @@
 //! The newest events, as lists show them.
 
-use serde::Deserialize;
 use serde_json::{Map, Value};
 use svc_core::error::Error;
 use svc_core::requests::RequestFilter;
@@ -24,7 +23,6 @@ pub(super) const SEARCHED: u32 = 1_000;
 pub(super) struct ListedEvent {
     pub(super) id: EventId,
     kind: EventKind,
-    is_test: bool,
     record: EventRecord,
     created_at: Timestamp,
 }
@@ -32,7 +30,7 @@ pub(super) struct ListedEvent {
 impl From<Event> for ListedEvent {
     fn from(event: Event) -> Self {
         let Event { id, kind, created_at, .. } = event;
-        Self { id, kind, is_test: event.is_test(), record: EventRecord::of(&event), created_at }
+        Self { id, kind, record: EventRecord::of(&event), created_at }
     }
 }
 
@@ -40,6 +38,7 @@ impl From<Event> for ListedEvent {
 pub(super) struct EventRecord {
     /// Its id. Empty if it has none.
     pub(super) id: String,
+    pub(super) is_test: bool,
     /// Its name for people. `None` if it is not a record of the service.
     name: Option<String>,
     /// The path of its page. `None` if it has none, or is deleted.
@@ -65,7 +64,7 @@ impl EventRecord {
             }
             (None, None) => (None, None),
         };
-        Self { id, name, path }
+        Self { id, is_test: event.is_test(), name, path }
     }
 
     /// Returns what people call it, with a link to its page.
@@ -85,13 +84,10 @@ fn is_number(name: &str) -> bool {
     name.len() <= 16 && !name.contains(' ')
 }
 
-/// Returns the id of the record that an event is about. Empty if it has none.
-pub(super) fn record_id(event: &Event) -> String {
-    #[derive(Deserialize)]
-    struct RecordWithId {
-        id: Value,
-    }
-    serde_json::from_str(event.data.get()).map(|RecordWithId { id }| id_text(&id)).unwrap_or_default()
+/// Returns whether an event is about the record with this id or name, such as `INV-0001`.
+pub(super) fn is_about(event: &Event, text: &str) -> bool {
+    let record = EventRecord::of(event);
+    record.id == text || record.name.is_some_and(|name| name.eq_ignore_ascii_case(text))
 }
 
 /// Returns an id, or the beginning of a long one.
@@ -133,8 +129,11 @@ pub(super) fn short_path(path: &str) -> String {
 }
 
 /// Returns a link to the request that wrote an event, if the log has it.
-pub(super) async fn cause(cx: &Context<'_>, tenant: &Tenant, event: EventId) -> Result<Markup, Error> {
-    let wrote = RequestFilter { event_id: Some(event), ..RequestFilter::default() };
+pub(super) async fn cause(cx: &Context<'_>, tenant: &Tenant, event: &Event) -> Result<Markup, Error> {
+    if event.is_test() {
+        return Ok(html! { span.soft { "none: it is a test" } });
+    }
+    let wrote = RequestFilter { event_id: Some(event.id), ..RequestFilter::default() };
     let request = cx.svc.account(tenant.id).requests().list(wrote).await?.pop();
     Ok(html! {
         @match &request {
@@ -151,7 +150,7 @@ pub(super) fn row(cx: &Context<'_>, tenant: &Tenant, event: &ListedEvent) -> Mar
         tr {
             th scope="row" {
                 a href=(cx.url(&format!("/events/{}", event.id))) { (event.kind) }
-                @if event.is_test { span.soft { " (test)" } }
+                @if event.record.is_test { span.soft { " (test)" } }
             }
             td { (event.record.link(&view)) }
             td { (view.time(event.created_at)) }

@@ -5,7 +5,7 @@ use svc_core::values::EventKind;
 use svc_core::webhooks::events::{Event, EventId};
 
 use super::deliveries::DeliveryNames;
-use super::event_list::{EventRecord, PAGE, SEARCHED, cause, newest, record_id, row};
+use super::event_list::{EventRecord, PAGE, SEARCHED, cause, is_about, newest, row};
 use super::{deliveries, filters};
 use crate::dashboard::json;
 use crate::dashboard::layout::query;
@@ -20,7 +20,7 @@ pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     let record = cx.query.given("record");
     let since = filters::begins(cx, cx.query.text("within"))?;
     let is_wanted = |event: &Event| {
-        kind.is_none_or(|kind| event.kind == kind) && record.is_none_or(|record| record_id(event) == record)
+        kind.is_none_or(|kind| event.kind == kind) && record.is_none_or(|record| is_about(event, record))
     };
     let events = newest(cx, tenant, since, is_wanted).await?;
     let content = html! {
@@ -29,7 +29,7 @@ pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
             path: "/events",
             filters: html! {
                 (filters::kinds(cx))
-                (filters::text(cx, "record", "Record id"))
+                (filters::text(cx, "record", "Record"))
                 (filters::choice("within", "Time", filters::spans(cx.query.text("within"))))
             },
             is_filtered: kind.is_some() || record.is_some() || since.is_some(),
@@ -65,7 +65,7 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
                 (record.link(&cx.view(tenant)))
                 " · " a href=(cx.url(&format!("/events?{}", query(&[("record", &record.id)])))) { "its events" }
             }),
-            ("Request", cause(cx, tenant, event.id).await?),
+            ("Request", cause(cx, tenant, &event).await?),
         ])))
         (section("Where it went", html! {
             @if sent.is_empty() {

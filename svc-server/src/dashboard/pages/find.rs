@@ -3,8 +3,11 @@
 use svc_core::error::Error;
 use svc_core::find::{self, Hit, MAX_HITS, SearchResults};
 use svc_core::prelude::*;
+use svc_core::requests::RequestFilter;
 use svc_core::resources::kinds::collection;
+use uuid::Uuid;
 
+use crate::dashboard::pages::event_list::short_path;
 use crate::dashboard::pages::{deliveries, kinds};
 use crate::dashboard::prelude::*;
 
@@ -65,6 +68,9 @@ impl Results {
         if typed.chars().count() >= MIN_TEXT {
             groups.push(("Webhooks", webhooks(cx, tenant.id, typed).await?));
             groups.push(("API keys", keys(cx, tenant.id, typed).await?));
+        }
+        if let Ok(id) = typed.parse() {
+            groups.push(("Log", logged(cx, tenant.id, id).await?));
         }
         groups.retain(|(_, found)| !found.is_empty());
         Ok(Self { records, groups })
@@ -155,6 +161,31 @@ async fn keys(cx: &Context<'_>, tenant: TenantId, typed: &str) -> Result<Vec<Fou
             .then(|| Found::at("/keys", if name.is_empty() { key.prefix.as_str() } else { name }, key.prefix.as_str()))
     });
     Ok(found.take(MAX_HITS).collect())
+}
+
+/// Returns the delivery or the event with an id, and the request with this `X-Request-Id`.
+async fn logged(cx: &Context<'_>, tenant: TenantId, id: Uuid) -> Result<Vec<Found>, Error> {
+    let account = cx.svc.account(tenant);
+    let mut found = Vec::new();
+    if let Some(delivery) = if_found(account.deliveries().get(id.into()).await)? {
+        found.push(Found::at(format!("/deliveries/{id}"), delivery.kind.as_str(), "delivery"));
+    }
+    if let Some(event) = if_found(account.events().get(id.into()).await)? {
+        found.push(Found::at(format!("/events/{id}"), event.kind.as_str(), "event"));
+    }
+    let with_id = RequestFilter { request_id: Some(id.to_string()), ..RequestFilter::default() };
+    for request in account.requests().list(with_id).await? {
+        let name = format!("{} {}", request.method, short_path(&request.path));
+        found.push(Found::at(format!("/requests/{}", request.id), name, "request"));
+    }
+    Ok(found)
+}
+
+fn if_found<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
+    match result {
+        Err(Error::NotFound) => Ok(None),
+        found => found.map(Some),
+    }
 }
 
 fn has_text(text: &str, typed: &str) -> bool {

@@ -123,11 +123,14 @@ fn question(cx: &Context<'_>, tenant: &Tenant, endpoint: &WebhookSubscription, r
         ("until", replay.until.as_micros().to_string()),
     ];
     let count = format!("{}{more}", number(replay.total));
+    let deliveries = format!("{count} {}", if count == "1" { "delivery" } else { "deliveries" });
     section(
-        &format!("{count} deliveries"),
+        &deliveries,
         html! {
             p {
-                @if is_exact {
+                @if replay.total == 0 {
+                    "None matches, so there is nothing to send again."
+                } @else if is_exact {
                     "All of them are sent to " b { (endpoint.url) } " again, the oldest first, each with all its retries ahead."
                 } @else {
                     "So many were made for " b { (endpoint.url) } " in this time. Those of them with the status below are sent again, \
@@ -144,7 +147,11 @@ fn question(cx: &Context<'_>, tenant: &Tenant, endpoint: &WebhookSubscription, r
                 @for (name, value) in &fields { input type="hidden" name=(name) value=(value); }
                 (key_field(cx))
                 (problem(cx, MATCHING))
-                @if replay.total > 0 { button.danger type="submit" { "Send " (count) " deliveries again" } }
+                @if replay.total > 0 {
+                    button.danger type="submit" {
+                        @if is_exact { "Send " (deliveries) " again" } @else { "Send those with this status again" }
+                    }
+                }
             }
         },
     )
@@ -203,7 +210,7 @@ pub(crate) async fn progress(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRe
         badge(Tone::Neutral, "running")
     };
     let content = html! {
-        (heading("Recovery", "Deliveries are sent again in the order in which they happened.", html! {
+        (heading("Replay", "Deliveries are sent again in the order in which they happened.", html! {
             a.button href=(cx.url(&format!("/replays/{}", replay.id))) { "Refresh" }
         }))
         section.card id="progress" data-refresh[replay.finished_at.is_none()] {
@@ -211,7 +218,7 @@ pub(crate) async fn progress(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRe
             progress max="100" value=(replay.percent()) aria-label="Progress" { (replay.progress()) }
             (facts(&[
                 ("Status", html! { (state) " " (replay.progress()) }),
-                ("Deliveries", html! { (number(replay.replayed)) " are sent again so far" }),
+                ("Deliveries", html! { (number(replay.replayed)) @if replay.finished_at.is_some() { " sent again" } @else { " sent again so far" } }),
                 ("Endpoint", html! {
                     @match &endpoint {
                         Some(endpoint) => { a href=(cx.url(&format!("/webhooks/{}", endpoint.id))) { (endpoint.url) } }
@@ -226,5 +233,5 @@ pub(crate) async fn progress(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRe
             ]))
         }
     };
-    Ok(layout::page(cx, Some(tenant), "Recovery", &content))
+    Ok(layout::page(cx, Some(tenant), "Replay", &content))
 }

@@ -50,7 +50,7 @@ async fn record(cx: &Context<'_>, account: Account<'_>, path: &str) -> Result<Ma
     let Some((kind, id)) = kind.zip(id) else { return Ok(html! { span.soft { "none" } }) };
     Ok(match records::get(account, kind, id).await {
         Ok(record) => html! { a href=(cx.url(&kind.path(id))) { (short(&records::name(kind, &record))) } },
-        Err(Error::NotFound) => html! { span.soft { "deleted" } },
+        Err(Error::NotFound) => html! { span.soft { "not found" } },
         Err(error) => return Err(error),
     })
 }

@@ -84,7 +84,7 @@ async fn page(
             div {
                 h2 { "Sessions" }
                 p.soft {
-                    "The people who are signed in to this account. A session ends by itself after twelve hours, or after an idle one."
+                    "The people who are signed in to this account. A session ends by itself after twelve hours, or after an hour without use."
                     @if let Some(owner) = cx.sandbox_of.get() {
                         " Members of " (owner) " use its sandbox with the same role, and their sessions are listed there."
                     }

@@ -173,6 +173,12 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
                 (deliveries::outcome(endpoint.last_delivery_status)) ", "
                 (time_or(cx.now, zone, endpoint.last_delivery_at, "never"))
             }),
+            ("Back-off", html! {
+                @match endpoint.backoff_until.filter(|until| *until > cx.now) {
+                    Some(until) => { "nothing is sent until " (exact_time(zone, until)) ", since the last attempt failed" }
+                    None => { "none" }
+                }
+            }),
             ("Created", exact_time(zone, endpoint.created_at)),
             ("Rotation", html! {
                 @match endpoint.previous_until.filter(|until| *until > cx.now) {
@@ -204,7 +210,7 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
                         }
                         (filters::spans(if paused.is_some() { "-" } else { "24h" }))
                     }))
-                    label { input type="checkbox" name="missed" value="on"; " Also events from when it was disabled" }
+                    label { input type="checkbox" name="missed" value="on"; " Also events that were never sent to it, such as from when it was disabled or before it was added" }
                     button type="submit" { "Recover" }
                 }
             }))

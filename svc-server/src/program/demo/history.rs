@@ -15,15 +15,15 @@ use svc_core::resources::contacts::Contact;
 use svc_core::resources::invoices::{self, InvoiceCreate, OverduePosition, PaymentCreate};
 use svc_core::resources::jobs::Job;
 use svc_core::resources::quotes::Quote;
-use svc_core::resources::{Create, Update, crud};
+use svc_core::resources::{Create, Update, crud, kinds};
 use svc_core::store::{KeyUse, Tx};
-use svc_core::values::{Id, TenantId, Text, Timestamp};
+use svc_core::values::{Id, RecordKind, TenantId, Text, Timestamp};
 use svc_core::webhooks::engine::{self, AttemptResult, Batch, InFlight, Policy};
 use svc_core::webhooks::statistics::AttemptCounter;
 use uuid::Uuid;
 
 use super::clock::DemoClock;
-use super::samples::{Action, Kind, Samples, Step};
+use super::samples::{Action, Samples, Step};
 use super::{input, receivers};
 
 /// The person who writes and sends invoices.
@@ -72,7 +72,7 @@ pub(super) async fn create(
     }
     sender.send_until(tx, samples.calendar.now).await?;
     // The sender of the server delivers this one: the first webhook that is really sent.
-    update::<Job>(tx, tenant.id, history.id(Kind::Job, 5), &json!({ "priority": "urgent" })).await?;
+    update::<Job>(tx, tenant.id, history.id(RecordKind::Job, 5), &json!({ "priority": "urgent" })).await?;
     for counts in sender.counter.take().chunks(ROWS) {
         tx.add_attempt_counts(counts).await?;
     }
@@ -99,7 +99,7 @@ struct History<'s> {
     samples: &'s Samples,
     tenant: TenantId,
     /// The ids of the records that were created.
-    ids: HashMap<(Kind, usize), Uuid>,
+    ids: HashMap<(RecordKind, usize), Uuid>,
     /// The key that makes contacts and bookings.
     website: KeyId,
     /// The key that makes everything else.
@@ -110,16 +110,15 @@ impl History<'_> {
     /// Applies a step as a request with a key, and returns the entry of the request log if it is kept that long.
     async fn request(&mut self, tx: &mut dyn Tx, step: &Step) -> Result<Option<ApiRequest>, Error> {
         let key_id = match &step.action {
-            Action::Create(Kind::Contact | Kind::Booking, _) | Action::Update(Kind::Contact | Kind::Booking, ..) => {
-                self.website
-            }
+            Action::Create(RecordKind::Contact | RecordKind::Booking, _)
+            | Action::Update(RecordKind::Contact | RecordKind::Booking, ..) => self.website,
             Action::Read(path, ..) if path.contains("bookings") => self.website,
             _ => self.office,
         };
         tx.act_as(match step.action {
             Action::CheckOverdue => Actor::System,
             // The public API reads invoices alone.
-            Action::Create(Kind::Invoice, _) | Action::Invoice(..) => Actor::Dashboard(OFFICE.to_owned()),
+            Action::Create(RecordKind::Invoice, _) | Action::Invoice(..) => Actor::Dashboard(OFFICE.to_owned()),
             _ => Actor::Key(key_id),
         });
         self.apply(tx, &step.action).await?;
@@ -150,24 +149,18 @@ impl History<'_> {
 
     /// Returns the method, the path, the status and the error of the request that makes a change.
     fn head(&self, action: &Action) -> Option<(&'static str, String, u16, Option<&'static str>)> {
-        let collection = |kind: Kind| match kind {
-            Kind::Contact => Some("/api/v1/contacts"),
-            Kind::Quote => Some("/api/v1/quotes"),
-            Kind::Booking => Some("/api/v1/bookings"),
-            Kind::Job => Some("/api/v1/jobs"),
-            Kind::Invoice => None,
-        };
+        // The public API reads invoices alone.
+        let path =
+            |kind: &RecordKind| (*kind != RecordKind::Invoice).then(|| format!("/api/v1/{}", kinds::collection(*kind)));
         Some(match action {
-            Action::Create(kind, _) => ("POST", collection(*kind)?.to_owned(), 201, None),
-            Action::Update(kind, n, _) => {
-                ("PATCH", format!("{}/{}", collection(*kind)?, self.id(*kind, *n)), 200, None)
-            }
+            Action::Create(kind, _) => ("POST", path(kind)?, 201, None),
+            Action::Update(kind, n, _) => ("PATCH", format!("{}/{}", path(kind)?, self.id(*kind, *n)), 200, None),
             Action::Read(path, status, code) => ("GET", (*path).to_owned(), *status, *code),
             Action::Invoice(..) | Action::CheckOverdue | Action::DisableEndpoints => return None,
         })
     }
 
-    fn id(&self, kind: Kind, n: usize) -> Uuid {
+    fn id(&self, kind: RecordKind, n: usize) -> Uuid {
         self.ids.get(&(kind, n)).copied().unwrap_or_default()
     }
 
@@ -177,30 +170,32 @@ impl History<'_> {
             Action::Create(kind, n) => {
                 let mut body = self.samples.body(*kind, *n);
                 if let Some(contact) = self.samples.contact_of(*kind, *n) {
-                    body.insert("contact_id".to_owned(), json!(self.id(Kind::Contact, contact)));
+                    body.insert("contact_id".to_owned(), json!(self.id(RecordKind::Contact, contact)));
                 }
                 let body = body.into();
                 let id = match kind {
-                    Kind::Contact => create_record::<Contact>(tx, tenant, &body).await?,
-                    Kind::Quote => create_record::<Quote>(tx, tenant, &body).await?,
-                    Kind::Booking => create_record::<Booking>(tx, tenant, &body).await?,
-                    Kind::Job => create_record::<Job>(tx, tenant, &body).await?,
-                    Kind::Invoice => invoices::create(tx, tenant, input::<InvoiceCreate>(&body)?).await?.id.uuid(),
+                    RecordKind::Contact => create_record::<Contact>(tx, tenant, &body).await?,
+                    RecordKind::Quote => create_record::<Quote>(tx, tenant, &body).await?,
+                    RecordKind::Booking => create_record::<Booking>(tx, tenant, &body).await?,
+                    RecordKind::Job => create_record::<Job>(tx, tenant, &body).await?,
+                    RecordKind::Invoice => {
+                        invoices::create(tx, tenant, input::<InvoiceCreate>(&body)?).await?.id.uuid()
+                    }
                 };
                 self.ids.insert((*kind, *n), id);
             }
             Action::Update(kind, n, change) => {
                 let id = self.id(*kind, *n);
                 match kind {
-                    Kind::Contact => update::<Contact>(tx, tenant, id, change).await?,
-                    Kind::Quote => update::<Quote>(tx, tenant, id, change).await?,
-                    Kind::Booking => update::<Booking>(tx, tenant, id, change).await?,
-                    Kind::Job => update::<Job>(tx, tenant, id, change).await?,
-                    Kind::Invoice => {}
+                    RecordKind::Contact => update::<Contact>(tx, tenant, id, change).await?,
+                    RecordKind::Quote => update::<Quote>(tx, tenant, id, change).await?,
+                    RecordKind::Booking => update::<Booking>(tx, tenant, id, change).await?,
+                    RecordKind::Job => update::<Job>(tx, tenant, id, change).await?,
+                    RecordKind::Invoice => {}
                 }
             }
             Action::Invoice(n, step) => {
-                let id = self.id(Kind::Invoice, *n).into();
+                let id = self.id(RecordKind::Invoice, *n).into();
                 match *step {
                     "send" => invoices::send(tx, tenant, id).await?,
                     "view" => invoices::view(tx, tenant, id).await?,
@@ -213,7 +208,7 @@ impl History<'_> {
             Action::DisableEndpoints => {
                 // What is on its way when an endpoint is disabled is held.
                 for n in 0..3 {
-                    update::<Job>(tx, tenant, self.id(Kind::Job, n), &json!({ "priority": "low" })).await?;
+                    update::<Job>(tx, tenant, self.id(RecordKind::Job, n), &json!({ "priority": "low" })).await?;
                 }
                 receivers::disable(tx, tenant).await?;
             }

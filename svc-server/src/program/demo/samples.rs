@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use svc_core::accounts::tenants::TenantCreate;
-use svc_core::values::{Currency, TimeZone, Timestamp};
+use svc_core::values::{Currency, RecordKind, TimeZone, Timestamp};
 
 use super::DemoError;
 use super::calendar::{Calendar, minus, plus};
@@ -26,21 +26,11 @@ const CHANGES: [u64; 24] = [1, 0, 0, 1, 0, 1, 2, 4, 6, 8, 9, 8, 5, 7, 9, 8, 6, 4
 /// Lines that are added to the notes of a booking.
 const LINES: [&str; 3] = ["Rang to confirm.", "Asked for a text message on the way.", "Prefers to pay by card."];
 
-/// The type of a record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Kind {
-    Contact,
-    Quote,
-    Booking,
-    Job,
-    Invoice,
-}
-
 /// The action of a step. Records are named by their positions in the samples.
 #[derive(Clone, Debug)]
 pub(super) enum Action {
-    Create(Kind, usize),
-    Update(Kind, usize, Value),
+    Create(RecordKind, usize),
+    Update(RecordKind, usize, Value),
     /// An operation on an invoice, such as `send`.
     Invoice(usize, &'static str),
     /// Marks the invoices that are overdue.
@@ -155,31 +145,31 @@ impl Samples {
     }
 
     /// Returns the position of the contact that a record refers to.
-    pub(super) fn contact_of(&self, kind: Kind, n: usize) -> Option<usize> {
+    pub(super) fn contact_of(&self, kind: RecordKind, n: usize) -> Option<usize> {
         let name = match kind {
-            Kind::Contact => None,
-            Kind::Quote => self.quotes.get(n).map(|quote| &quote.contact),
-            Kind::Booking => self.bookings.get(n).map(|booking| &booking.contact),
-            Kind::Job => self.jobs.get(n).and_then(|job| job.contact.as_ref()),
-            Kind::Invoice => self.invoices.get(n).map(|invoice| &invoice.contact),
+            RecordKind::Contact => None,
+            RecordKind::Quote => self.quotes.get(n).map(|quote| &quote.contact),
+            RecordKind::Booking => self.bookings.get(n).map(|booking| &booking.contact),
+            RecordKind::Job => self.jobs.get(n).and_then(|job| job.contact.as_ref()),
+            RecordKind::Invoice => self.invoices.get(n).map(|invoice| &invoice.contact),
         };
         self.contact(name?)
     }
 
     /// Returns the body that creates a record, without its contact.
-    pub(super) fn body(&self, kind: Kind, n: usize) -> Map<String, Value> {
+    pub(super) fn body(&self, kind: RecordKind, n: usize) -> Map<String, Value> {
         let (calendar, today) = (&self.calendar, self.calendar.today);
         let body = match kind {
-            Kind::Contact => {
+            RecordKind::Contact => {
                 let mut row = self.contacts[n].clone();
                 row.remove("ref");
                 return row;
             }
-            Kind::Quote => {
+            RecordKind::Quote => {
                 let quote = &self.quotes[n];
                 json!({ "total": quote.total, "valid_until": today.plus_days(quote.valid_in_days) })
             }
-            Kind::Booking => {
+            RecordKind::Booking => {
                 let booking = &self.bookings[n];
                 let begin = calendar.at_workday(booking.workday, &booking.time);
                 json!({
@@ -189,7 +179,7 @@ impl Samples {
                     "end_time": plus(begin, booking.minutes),
                 })
             }
-            Kind::Job => {
+            RecordKind::Job => {
                 let job = &self.jobs[n];
                 let mut body = job.details.clone();
                 if let Some((begin, end)) = job.schedule(calendar) {
@@ -198,7 +188,7 @@ impl Samples {
                 }
                 return body;
             }
-            Kind::Invoice => {
+            RecordKind::Invoice => {
                 let invoice = &self.invoices[n];
                 json!({
                     "total": invoice.total,
@@ -240,7 +230,7 @@ impl Samples {
             let nth = n as u64;
             let first = timeline.first_uses.get(&n).map_or(timeline.latest, |at| minus(*at, 20 * HOUR));
             let at = first.min(plus(timeline.begin, nth * 26 * HOUR)).max(plus(timeline.begin, nth + 1));
-            timeline.create(Kind::Contact, n, at);
+            timeline.create(RecordKind::Contact, n, at);
         }
     }
 
@@ -256,11 +246,11 @@ impl Samples {
                 "expired" => &["sent", "expired"],
                 _ => &["sent", "viewed", "accepted", "converted"],
             };
-            let mut at = timeline.create_for(Kind::Quote, n, self.contact(&quote.contact), created);
+            let mut at = timeline.create_for(RecordKind::Quote, n, self.contact(&quote.contact), created);
             for (status, days) in statuses.iter().zip([0, 1, 2, 3]) {
                 let expires = self.calendar.at(quote.valid_in_days + 1, HOUR);
                 let wanted = if *status == "expired" { expires } else { plus(created, days * DAY + 40) };
-                at = timeline.then(at, wanted, Action::Update(Kind::Quote, n, json!({ "status": status })));
+                at = timeline.then(at, wanted, Action::Update(RecordKind::Quote, n, json!({ "status": status })));
             }
         }
     }
@@ -276,13 +266,13 @@ impl Samples {
                 ahead += 1;
                 created = created.min(minus(now, 3 * HOUR * (9 - ahead.min(8))));
             }
-            let at = timeline.create_for(Kind::Booking, n, self.contact(&booking.contact), created);
+            let at = timeline.create_for(RecordKind::Booking, n, self.contact(&booking.contact), created);
             let wanted = match booking.status.as_str() {
                 "confirmed" => continue,
                 "cancelled" => minus(begin, 20 * HOUR),
                 _ => plus(begin, booking.minutes + 15),
             };
-            timeline.then(at, wanted, Action::Update(Kind::Booking, n, json!({ "status": booking.status })));
+            timeline.then(at, wanted, Action::Update(RecordKind::Booking, n, json!({ "status": booking.status })));
         }
     }
 
@@ -292,7 +282,7 @@ impl Samples {
             let (begin, end) = schedule.unwrap_or((self.calendar.now, self.calendar.now));
             let created = minus(begin, 6 * DAY);
             let contact = job.contact.as_deref().and_then(|name| self.contact(name));
-            let at = timeline.create_for(Kind::Job, n, contact, created);
+            let at = timeline.create_for(RecordKind::Job, n, contact, created);
             let planned = ("scheduled", plus(created, 3 * HOUR));
             let statuses = match job.status.as_str() {
                 "quoted" => vec![],
@@ -304,7 +294,7 @@ impl Samples {
                 _ => vec![planned, ("in_progress", begin), ("completed", end), ("invoiced", plus(end, DAY))],
             };
             statuses.into_iter().fold(at, |at, (status, wanted)| {
-                timeline.then(at, wanted, Action::Update(Kind::Job, n, json!({ "status": status })))
+                timeline.then(at, wanted, Action::Update(RecordKind::Job, n, json!({ "status": status })))
             });
         }
     }
@@ -313,7 +303,7 @@ impl Samples {
         let calendar = &self.calendar;
         for (n, invoice) in self.invoices.iter().enumerate() {
             let issued = calendar.at(invoice.issue_in_days, 10 * HOUR);
-            let mut at = timeline.create_for(Kind::Invoice, n, self.contact(&invoice.contact), issued);
+            let mut at = timeline.create_for(RecordKind::Invoice, n, self.contact(&invoice.contact), issued);
             for step in &invoice.steps {
                 let (name, wanted) = match step.as_str() {
                     "send" => ("send", plus(issued, 10)),
@@ -372,7 +362,7 @@ struct Timeline {
     /// The time of the last step, some minutes ago.
     latest: Timestamp,
     steps: Vec<Step>,
-    created: HashMap<(Kind, usize), Timestamp>,
+    created: HashMap<(RecordKind, usize), Timestamp>,
     /// When a record was first created for a contact.
     first_uses: HashMap<usize, Timestamp>,
 }
@@ -389,14 +379,14 @@ impl Timeline {
         }
     }
 
-    fn create(&mut self, kind: Kind, n: usize, at: Timestamp) {
+    fn create(&mut self, kind: RecordKind, n: usize, at: Timestamp) {
         self.created.insert((kind, n), at);
         self.add(at, Action::Create(kind, n));
     }
 
     /// Adds the creation of a record for a contact, and returns its time. A record older than the account was entered when the
     /// account was created.
-    fn create_for(&mut self, kind: Kind, n: usize, contact: Option<usize>, at: Timestamp) -> Timestamp {
+    fn create_for(&mut self, kind: RecordKind, n: usize, contact: Option<usize>, at: Timestamp) -> Timestamp {
         let at = at.max(plus(self.begin, HOUR + self.created.len() as u64)).min(self.latest);
         if let Some(contact) = contact {
             let first = self.first_uses.entry(contact).or_insert(at);
@@ -414,8 +404,8 @@ impl Timeline {
     }
 
     /// Returns the records that exist at a time.
-    fn existing(&self, kind: Kind, at: Timestamp) -> Vec<usize> {
-        let is_there = |known: Kind, created: Timestamp| known == kind && created < at;
+    fn existing(&self, kind: RecordKind, at: Timestamp) -> Vec<usize> {
+        let is_there = |known: RecordKind, created: Timestamp| known == kind && created < at;
         let mut found: Vec<usize> =
             self.created.iter().filter(|((known, _), at)| is_there(*known, **at)).map(|((_, n), _)| *n).collect();
         found.sort_unstable();
@@ -441,7 +431,7 @@ struct Routine {
     changes: usize,
     reads: usize,
     /// How often each record was changed.
-    counts: HashMap<(Kind, usize), usize>,
+    counts: HashMap<(RecordKind, usize), usize>,
 }
 
 impl Routine {
@@ -455,7 +445,7 @@ impl Routine {
     }
 
     /// Counts a change of a record, and returns how many there were before.
-    fn count(&mut self, kind: Kind, n: usize) -> usize {
+    fn count(&mut self, kind: RecordKind, n: usize) -> usize {
         let count = self.counts.entry((kind, n)).or_default();
         *count += 1;
         *count - 1
@@ -463,12 +453,12 @@ impl Routine {
 
     /// Writes the phone number of a contact in another way.
     fn update_contact(&mut self, samples: &Samples, timeline: &Timeline, at: Timestamp) -> Action {
-        let existing = timeline.existing(Kind::Contact, at);
+        let existing = timeline.existing(RecordKind::Contact, at);
         let n = existing.get(self.changes * 7 % existing.len().max(1)).copied().unwrap_or_default();
         let phone = samples.contacts[n].get("phone").and_then(Value::as_str).unwrap_or_default();
         let international = format!("+61 {}", phone.replace(['(', ')'], "").trim_start_matches('0'));
-        let phone = if self.count(Kind::Contact, n).is_multiple_of(2) { international } else { phone.to_owned() };
-        Action::Update(Kind::Contact, n, json!({ "phone": phone }))
+        let phone = if self.count(RecordKind::Contact, n).is_multiple_of(2) { international } else { phone.to_owned() };
+        Action::Update(RecordKind::Contact, n, json!({ "phone": phone }))
     }
 
     /// Adds a line to the notes of a booking that is ahead.
@@ -477,30 +467,30 @@ impl Routine {
             let booking = &samples.bookings[*n];
             samples.calendar.at_workday(booking.workday, &booking.time)
         };
-        let mut ahead = timeline.existing(Kind::Booking, at);
+        let mut ahead = timeline.existing(RecordKind::Booking, at);
         ahead.retain(|n| begin(n) > at);
         let Some(n) = ahead.get(self.changes % ahead.len().max(1)).copied() else {
             return self.update_contact(samples, timeline, at);
         };
-        let line = LINES[self.count(Kind::Booking, n) % LINES.len()];
+        let line = LINES[self.count(RecordKind::Booking, n) % LINES.len()];
         let notes = match &samples.bookings[n].notes {
             Some(notes) => format!("{notes}\n{line}"),
             None => line.to_owned(),
         };
-        Action::Update(Kind::Booking, n, json!({ "notes": notes }))
+        Action::Update(RecordKind::Booking, n, json!({ "notes": notes }))
     }
 
     /// Books what was used on a job that is under way.
     fn update_job(&mut self, samples: &Samples, timeline: &Timeline, at: Timestamp) -> Action {
-        let mut under_way = timeline.existing(Kind::Job, at);
+        let mut under_way = timeline.existing(RecordKind::Job, at);
         under_way.retain(|n| {
             samples.jobs[*n].schedule(&samples.calendar).is_some_and(|(begin, end)| begin < at && at < end)
         });
         let Some(n) = under_way.get(self.changes % under_way.len().max(1)).copied() else {
             return self.update_contact(samples, timeline, at);
         };
-        let used = 420 + 185 * self.count(Kind::Job, n);
-        Action::Update(Kind::Job, n, json!({ "actual_total": used }))
+        let used = 420 + 185 * self.count(RecordKind::Job, n);
+        Action::Update(RecordKind::Job, n, json!({ "actual_total": used }))
     }
 
     fn read(&mut self) -> Action {

@@ -3,8 +3,9 @@
 use svc_core::store::StoreResult;
 
 use super::{Finding, find, table_named};
+use crate::cell::{Row, Value};
 use crate::dialect::Dialect;
-use crate::sql::{Row, Sql, Value};
+use crate::sql::Sql;
 
 /// References within a tenant: a table, its column with an id, and the table that the id must be in.
 const WITHIN_TENANT: &[(&str, &str, &str)] = &[

@@ -14,10 +14,11 @@ use svc_core::webhooks::subscriptions::WebhookSubscription;
 
 use super::{Finding, MAX_FINDINGS, display, displayed_columns};
 use crate::accounts::tenants::LastNumber;
-use crate::maintenance::connection::Transaction;
+use crate::cell::{CellError, Row};
 use crate::maintenance::table_reader::{Cell, TableReader, key_kinds};
 use crate::maintenance::tables::TableInfo;
-use crate::sql::{CellError, Cells, Row};
+use crate::maintenance_connection::Transaction;
+use crate::sql::Cells;
 use crate::table::TableRow as _;
 use crate::webhooks::subscriptions::SubscriptionKind;
 

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
+use crate::cell::{Row, Value};
 use crate::column::Kind;
 use crate::dialect::Dialect;
 use crate::maintenance::table_reader::TableReader;
 use crate::maintenance::tables::TABLES;
-use crate::sql::{Row, Value};
 
 /// Tables that describe the database itself, or are not copied. The index of searches is made anew.
 const EXCLUDED: [&str; 6] =

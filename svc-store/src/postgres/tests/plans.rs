@@ -4,8 +4,8 @@ use svc_core::values::Id;
 
 use super::*;
 use crate::accounts::{owners, tenants};
+use crate::cell::Param;
 use crate::resources::contacts;
-use crate::sql::Param;
 use crate::statements::every_list;
 use crate::webhooks::deliveries::List;
 use crate::webhooks::{attempts, deliveries, retention, streams};

@@ -26,7 +26,7 @@ async fn pooler(url: &str, settings: &str) -> Option<(Pooler, String)> {
 /// Opens a database as `svc db check` does.
 async fn check(url: &str) -> Result<(), OpenError> {
     let vault = Vault::new(SecretKey::new([7; 32]), env());
-    PostgresMaintenance::open(url, crate::maintenance::Opening::Read, vault).await.map(drop)
+    PostgresMaintenance::open(url, crate::maintenance_connection::Opening::Read, vault).await.map(drop)
 }
 
 #[tokio::test]

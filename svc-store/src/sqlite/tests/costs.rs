@@ -8,7 +8,8 @@ use svc_core::values::EventKind;
 use svc_core::webhooks::{events, retention};
 
 use super::*;
-use crate::sql::{EachRow, Param, Sql, SqlTx};
+use crate::cell::Param;
+use crate::sql::{EachRow, Sql, SqlTx};
 
 /// Counts the statements that run on a connection.
 struct Counting<'a> {

@@ -18,8 +18,9 @@ pub(super) fn record_table(
     is_selectable: bool,
 ) -> Markup {
     let columns: Vec<&(&str, &str)> = kind.columns.iter().filter(|(_, field)| *field != without).collect();
-    let first = if is_selectable { &["Select", "Name"][..] } else { &["Name"] };
-    let headings: Vec<&str> = first.iter().copied().chain(columns.iter().map(|(heading, _)| *heading)).collect();
+    let heading = if kind.name.first().is_some_and(|field| field.ends_with("_number")) { "Number" } else { "Name" };
+    let first = is_selectable.then_some("Select").into_iter().chain([heading]);
+    let headings: Vec<&str> = first.chain(columns.iter().map(|(heading, _)| *heading)).collect();
     table(
         kind.title,
         &headings,

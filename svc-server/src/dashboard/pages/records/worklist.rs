@@ -57,9 +57,9 @@ const LISTS: [Worklist; 17] = [
     list(&INVOICES, "week", Contents::Days(Days::Week), "Due this week", "Invoices due this week"),
     list(&INVOICES, "upcoming", Contents::Days(Days::Upcoming), "Due later", "Invoices due today or later"),
     list(&QUOTES, "expiring", Contents::ExpiringQuotes, "Expiring", "Quotes that expire within a week"),
-    list(&BOOKINGS, "today", Contents::Days(Days::Today), "Today", "Bookings of today"),
-    list(&BOOKINGS, "tomorrow", Contents::Days(Days::Tomorrow), "Tomorrow", "Bookings of tomorrow"),
-    list(&BOOKINGS, "week", Contents::Days(Days::Week), "This week", "Bookings of this week"),
+    list(&BOOKINGS, "today", Contents::Days(Days::Today), "Today", "Bookings today"),
+    list(&BOOKINGS, "tomorrow", Contents::Days(Days::Tomorrow), "Tomorrow", "Bookings tomorrow"),
+    list(&BOOKINGS, "week", Contents::Days(Days::Week), "This week", "Bookings this week"),
     list(&BOOKINGS, "upcoming", Contents::Days(Days::Upcoming), "Upcoming", "Upcoming bookings"),
     list(&BOOKINGS, "past", Contents::Days(Days::Past), "Past", "Past bookings"),
     list(&JOBS, "today", Contents::Days(Days::Today), "Today", "Jobs that start today"),
@@ -148,7 +148,7 @@ async fn show_days(cx: &Context<'_>, tenant: &Tenant, list: &Worklist, days: Day
         @if let Some(reason) = &error {
             p.banner.bad role="alert" { (reason) }
         } @else if records.is_empty() {
-            (empty(kind.icon, "None", &format!("No {} of these days matches.", kind.one), html! {}))
+            (empty(kind.icon, &format!("No {}", kind.collection), "None of these days matches.", html! {}))
         } @else {
             (selected::form(cx, kind))
             (record_table(cx, kind, &records, &values, "", true))

@@ -4,7 +4,29 @@ use async_trait::async_trait;
 use svc_core::store::{Access, StoreResult};
 
 use crate::dialect::Dialect;
+use crate::migrations::ExpectedSchema;
 use crate::sql::Sql;
+
+/// The changes that are allowed when a database is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Opening {
+    /// Nothing. The database must have the schema of this version.
+    Read,
+    /// The schema of an earlier version is migrated.
+    Migrate,
+    /// A database or a schema that is missing is created as well.
+    Create,
+}
+
+impl Opening {
+    /// Returns the schema that the database must have before it is changed.
+    pub(crate) fn expected_schema(self) -> ExpectedSchema {
+        match self {
+            Self::Read => ExpectedSchema::Current,
+            Self::Migrate | Self::Create => ExpectedSchema::Any,
+        }
+    }
+}
 
 /// A connection whose transactions have no timeouts. It must not be used after a failure.
 #[async_trait]
