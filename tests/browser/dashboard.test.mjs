@@ -302,7 +302,7 @@ test("deliveries are ticked all at once, attempts compared, and what matches rep
   await page.getByRole("link", { name: "Replay all that match" }).click();
   await page.getByRole("heading", { name: /^[0-9,]+ deliveries$/ }).waitFor();
   await assertAccessible(page, "the question before a replay");
-  assert.equal(await submit(page, /^Send [0-9,]+ deliveries again$/), 303);
+  assert.equal(await submit(page, /^Send .* again$/), 303);
   await page.locator("#progress").getByText("finished").waitFor();
   assertNoFaults(page, "replays");
   await page.context().close();

@@ -18,7 +18,8 @@ pub(super) fn record_table(
     is_selectable: bool,
 ) -> Markup {
     let columns: Vec<&(&str, &str)> = kind.columns.iter().filter(|(_, field)| *field != without).collect();
-    let heading = if kind.name.first().is_some_and(|field| field.ends_with("_number")) { "Number" } else { "Name" };
+    let is_number = kind.name.first().is_some_and(|field| field.ends_with("_number"));
+    let heading = if is_number { "Number" } else { "Name" };
     let first = is_selectable.then_some("Select").into_iter().chain([heading]);
     let headings: Vec<&str> = first.chain(columns.iter().map(|(heading, _)| *heading)).collect();
     table(
@@ -29,7 +30,7 @@ pub(super) fn record_table(
                 @let name = short(&name(kind, record));
                 tr {
                     @if is_selectable { (selected::cell(cx, record, &name)) }
-                    th scope="row" {
+                    th scope="row" class=[is_number.then_some("short")] {
                         a href=(cx.url(&kind.path(text(record, "id")))) { (name) }
                     }
                     @for (_, field) in &columns {

@@ -106,12 +106,20 @@ impl<'a> FieldValues<'a> {
                 html! { time datetime=(date) { (date) } }
             }
             (_, Some(Value::String(content))) => match Timestamp::parse(content) {
-                Ok(at) => exact_time(&self.tenant.time_zone, at),
+                Ok(at) => minute_or_exact(&self.tenant.time_zone, at),
                 Err(_) => html! { (short(content)) },
             },
             (_, Some(other)) => html! { (short(&other.to_string())) },
         }
     }
+}
+
+/// Returns a time without its seconds if it has none, as people type times.
+fn minute_or_exact(zone: &TimeZone, at: Timestamp) -> Markup {
+    if at.as_micros().rem_euclid(60_000_000) == 0 {
+        return html! { time datetime=(at) title=(zone) { (zone.minute_at(at)) } };
+    }
+    exact_time(zone, at)
 }
 
 /// Returns whether a field names a quote or an invoice.
