@@ -179,6 +179,14 @@ pub(super) enum PageError {
     Internal(StoreError),
 }
 
+/// Returns what was read, or `None` if it is not there.
+pub(super) fn if_found<T>(read: Result<T, Error>) -> Result<Option<T>, Error> {
+    match read {
+        Err(Error::NotFound) => Ok(None),
+        found => found.map(Some),
+    }
+}
+
 impl From<Error> for PageError {
     fn from(error: Error) -> Self {
         match error {

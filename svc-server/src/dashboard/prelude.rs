@@ -9,5 +9,5 @@ pub(super) use super::context::Context;
 pub(super) use super::form::Form;
 pub(super) use super::forms::*;
 pub(super) use super::layout;
-pub(super) use super::page_response::{PageError, PageResponse};
+pub(super) use super::page_response::{PageError, PageResponse, if_found};
 pub(super) use super::submissions::*;

@@ -39,10 +39,7 @@ impl live::List for Attempts {
     async fn newest(svc: &Svc, tenant: TenantId, id: &DeliveryId) -> Result<Vec<Entry>, Error> {
         let account = svc.account(tenant);
         let delivery = account.deliveries().get(*id).await?;
-        let endpoint = match account.webhooks().get(delivery.subscription_id).await {
-            Err(Error::NotFound) => None,
-            endpoint => Some(endpoint?),
-        };
+        let endpoint = if_found(account.webhooks().get(delivery.subscription_id).await)?;
         Ok(entries(delivery, endpoint.as_ref(), &account.deliveries().attempts(*id).await?))
     }
 

@@ -30,10 +30,7 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
             logs.extend(found.into_iter().filter(|log| log.attempt == number));
         }
     }
-    let endpoint = match account.webhooks().get(delivery.subscription_id).await {
-        Err(Error::NotFound) => None,
-        result => Some(result?),
-    };
+    let endpoint = if_found(account.webhooks().get(delivery.subscription_id).await)?;
     let cause = event_list::cause(cx, tenant, &event).await?;
     let shown = match number_shown {
         Some(number) => logs.iter().find(|log| log.attempt == number),

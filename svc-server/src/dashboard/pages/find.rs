@@ -181,13 +181,6 @@ async fn logged(cx: &Context<'_>, tenant: TenantId, id: Uuid) -> Result<Vec<Foun
     Ok(found)
 }
 
-fn if_found<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
-    match result {
-        Err(Error::NotFound) => Ok(None),
-        found => found.map(Some),
-    }
-}
-
 fn has_text(text: &str, typed: &str) -> bool {
     text.to_lowercase().contains(&typed.to_lowercase())
 }

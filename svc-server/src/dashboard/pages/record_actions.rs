@@ -59,11 +59,7 @@ pub(super) async fn buttons(cx: &Context<'_>, tenant: &Tenant, kind: &Kind, id: 
 /// Returns the name of the contact of a record, if it has one that is not deleted.
 async fn customer(account: Account<'_>, id: Option<ContactId>) -> Result<Option<String>, Error> {
     let Some(id) = id else { return Ok(None) };
-    match account.contacts().get(id).await {
-        Ok(contact) => Ok(Some(contact.display_name())),
-        Err(Error::NotFound) => Ok(None),
-        Err(other) => Err(other),
-    }
+    Ok(if_found(account.contacts().get(id).await)?.map(|contact| contact.display_name()))
 }
 
 fn contact_buttons(cx: &Context<'_>, contact: &Contact, edit: &Markup) -> Markup {

@@ -196,11 +196,7 @@ pub(super) async fn begin(
 /// Shows how far a recovery has come.
 pub(crate) async fn progress(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let replay = cx.svc.account(tenant.id).replays().get(cx.id::<ReplayId>()?).await?;
-    let endpoint = match cx.svc.account(tenant.id).webhooks().get(replay.subscription_id).await {
-        Ok(endpoint) => Some(endpoint),
-        Err(Error::NotFound) => None,
-        Err(error) => return Err(error.into()),
-    };
+    let endpoint = if_found(cx.svc.account(tenant.id).webhooks().get(replay.subscription_id).await)?;
     let zone = &tenant.time_zone;
     let state = if replay.broken_off() {
         badge(Tone::Bad, "broken off")

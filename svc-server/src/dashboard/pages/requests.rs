@@ -227,7 +227,13 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
         (section("Request", facts(&[
             ("Path", html! { code { (request.path) } }),
             ("Record", record(cx, account, &request.path).await?),
-            ("Status", html! { (status(&request)) @if let Some(code) = &request.code { " " code { (code) } } }),
+            ("Status", html! {
+                (status(&request))
+                @if let Some(code) = &request.code {
+                    " " code { (code) }
+                    div.soft { "The response says more. It is not kept here, as it may have what was sent." }
+                }
+            }),
             ("X-Request-Id", html! { code { (request.request_id) } }),
             (sender(cx), callers.name(&request)),
             ("Query", html! {

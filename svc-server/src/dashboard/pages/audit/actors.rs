@@ -38,11 +38,7 @@ impl Actors {
         ids.dedup();
         let mut others = Vec::new();
         for id in ids {
-            match svc.apps().get(id).await {
-                Ok(app) => others.push(app),
-                Err(Error::NotFound) => {}
-                Err(error) => return Err(error),
-            }
+            others.extend(if_found(svc.apps().get(id).await)?);
         }
         Ok(Self { keys, connected, others, seen })
     }

@@ -132,11 +132,7 @@ pub(crate) fn is_numbered(field: &str) -> bool {
 pub(crate) async fn number_in(account: Account<'_>, field: &str, id: &str) -> Result<Option<(Uuid, String)>, Error> {
     let found = NUMBERED.iter().find(|(name, _)| *name == field).zip(id.parse::<Uuid>().ok());
     let Some(((_, kind), id)) = found else { return Ok(None) };
-    match get(account, kind, id).await {
-        Ok(record) => Ok(Some((id, name(kind, &record)))),
-        Err(Error::NotFound) => Ok(None),
-        Err(error) => Err(error),
-    }
+    Ok(if_found(get(account, kind, id).await)?.map(|record| (id, name(kind, &record))))
 }
 
 /// Returns whether a field holds an amount of money.
