@@ -46,7 +46,7 @@ complete -c svc-server -n "__fish_svc_server_needs_command" -l egress-proxy -d '
 complete -c svc-server -n "__fish_svc_server_needs_command" -l egress-proxy-resolves -d 'Whether the proxy of --egress-proxy resolves host names. With on, it has to keep deliveries from private addresses: svc then refuses only those that are written in URLs' -r -f -a "on\t''
 off\t''"
 complete -c svc-server -n "__fish_svc_server_needs_command" -l idempotency-ttl -d 'How long the response to a request with an Idempotency-Key is stored. A retry with the same key gets it again' -r
-complete -c svc-server -n "__fish_svc_server_needs_command" -l stream -d 'The engine that all events of all accounts are sent to as well: nats://HOST:PORT/PREFIX, amqp://USER:PASSWORD@HOST:PORT/VHOST/EXCHANGE or kafka://HOST:PORT/TOPIC, and with TLS tls://, amqps:// and kafka+ssl://. The program must be built with the feature of the engine' -r
+complete -c svc-server -n "__fish_svc_server_needs_command" -l stream -d 'The broker that all events of all accounts are sent to as well: nats://HOST:PORT/PREFIX, amqp://USER:PASSWORD@HOST:PORT/VHOST/EXCHANGE or kafka://HOST:PORT/TOPIC, and with TLS tls://, amqps:// and kafka+ssl://. The program must be built with the feature of the broker' -r
 complete -c svc-server -n "__fish_svc_server_needs_command" -l retention -d 'How long events are stored, with their deliveries and the logs of attempts. That includes deliveries that are held for a paused subscription. Pending deliveries are kept, and so are their events' -r
 complete -c svc-server -n "__fish_svc_server_needs_command" -l request-log -d 'Whether requests to the API are logged for their account, without bodies: the newest 1,000 of the last 24 hours' -r -f -a "on\t''
 off\t''"

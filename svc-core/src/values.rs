@@ -90,7 +90,7 @@ pub use self::patch::Patch;
 pub use self::record_kind::RecordKind;
 pub use self::redirect_uri::RedirectUri;
 pub use self::secret::{Secret, Stored};
-pub use self::stream_url::{StreamEngine, StreamUrl};
+pub use self::stream_url::{StreamBroker, StreamUrl};
 pub use self::text::{Note, Text, invisible_in, is_one_line};
 pub use self::time::{Date, DateOrTime, TimeZone, Timestamp};
 pub use self::webhook_url::{HostPolicy, WebhookUrl};

@@ -14,7 +14,7 @@
 //! - [`signatures`]: signs a delivery.
 //! - [`addresses`]: the host names and addresses that may receive deliveries.
 //! - [`statistics`]: success rate, durations and backlog of a subscription.
-//! - [`streams`]: sends all events to an engine that a company has already, such as NATS, in place of deliveries.
+//! - [`streams`]: sends all events to a broker that a company has already, such as NATS, in place of deliveries.
 //! - [`retention`]: deletes finished deliveries and events that are older than the retention period.
 
 pub mod addresses;

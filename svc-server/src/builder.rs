@@ -136,14 +136,14 @@ impl Builder {
         self
     }
 
-    /// Sends the events of all accounts to an engine, such as NATS; see [`streams`](crate::streams). It begins with the events
+    /// Sends the events of all accounts to a broker, such as NATS; see [`streams`](crate::streams). It begins with the events
     /// from the time on when a process on this database first does so.
     ///
     /// # Errors
-    /// [`StreamError`](crate::streams::StreamError), when this crate was built without the client of the engine, or the engine
+    /// [`StreamError`](crate::streams::StreamError), when this crate was built without the client of the broker, or the broker
     /// does not take the path or a parameter of the URL.
     pub fn stream(mut self, url: &StreamUrl) -> Result<Self, StreamError> {
-        self.streams.server = Some((url.engine(), streams::open(url)?));
+        self.streams.server = Some((url.broker(), streams::open(url)?));
         Ok(self)
     }
 

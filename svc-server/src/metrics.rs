@@ -27,7 +27,7 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 use svc_core::store::{Access, Observer};
 use svc_core::sync::lock;
-use svc_core::values::{StreamEngine, Timestamp};
+use svc_core::values::{StreamBroker, Timestamp};
 use svc_core::webhooks::deliveries::{AttemptLog, Backlog, DeliveryStatus};
 use svc_core::webhooks::streams::{Lag, StreamKey};
 
@@ -79,7 +79,7 @@ pub struct Metrics {
     stream_behind: Family<Label, Gauge<f64, AtomicU64>>,
     stream_accounts_behind: Family<Label, Gauge>,
     /// How far each stream of this process is behind.
-    stream_lags: Mutex<HashMap<StreamKey, (StreamEngine, Lag)>>,
+    stream_lags: Mutex<HashMap<StreamKey, (StreamBroker, Lag)>>,
     resident_bytes: Gauge,
 }
 
@@ -181,14 +181,14 @@ impl Metrics {
         registry.register("deliveries", help, self.deliveries.clone());
         let help = "Age in seconds of the oldest event among the counted deliveries, by status; 0 if there is none";
         registry.register_with_unit("deliveries_oldest", help, Unit::Seconds, self.oldest.clone());
-        let help = "Events that the engine of a stream has confirmed, by engine";
+        let help = "Events that the broker of a stream has confirmed, by broker";
         registry.register("stream_events", help, self.stream_events.clone());
-        let help = "Attempts to publish an event to the engine of a stream that failed, by engine";
+        let help = "Attempts to publish an event to the broker of a stream that failed, by broker";
         registry.register("stream_failures", help, self.stream_failures.clone());
-        let help = "Age in seconds of the oldest event that a stream of this process has still to send, by engine; 0 if \
+        let help = "Age in seconds of the oldest event that a stream of this process has still to send, by broker; 0 if \
                     there is none, or another process sends it";
         registry.register_with_unit("stream_behind", help, Unit::Seconds, self.stream_behind.clone());
-        let help = "Accounts with changes that a stream of this process has not read yet, by engine; 1000 means 1000 or \
+        let help = "Accounts with changes that a stream of this process has not read yet, by broker; 1000 means 1000 or \
                     more";
         registry.register("stream_accounts_behind", help, self.stream_accounts_behind.clone());
         let help = "Resident memory of the process in bytes";
@@ -272,25 +272,25 @@ impl Metrics {
     }
 
     /// Records what a step of a stream has done.
-    pub(crate) fn stream_step(&self, engine: StreamEngine, sent: u64, failures: usize) {
-        let label = [("engine", engine.as_str())];
+    pub(crate) fn stream_step(&self, broker: StreamBroker, sent: u64, failures: usize) {
+        let label = [("engine", broker.as_str())];
         self.stream_events.get_or_create(&label).inc_by(sent);
         self.stream_failures.get_or_create(&label).inc_by(failures as u64);
     }
 
-    /// Sets how far a stream is behind. Those of an engine are shown together: the oldest event, and all accounts.
-    pub(crate) fn stream_lag(&self, key: StreamKey, engine: StreamEngine, lag: Lag, now: Timestamp) {
+    /// Sets how far a stream is behind. Those of a broker are shown together: the oldest event, and all accounts.
+    pub(crate) fn stream_lag(&self, key: StreamKey, broker: StreamBroker, lag: Lag, now: Timestamp) {
         let mut lags = lock(&self.stream_lags);
         if lag == Lag::default() {
             lags.remove(&key);
         } else {
-            lags.insert(key, (engine, lag));
+            lags.insert(key, (broker, lag));
         }
-        let of_engine = || lags.values().filter(|(of, _)| *of == engine).map(|(_, lag)| lag);
-        let age = of_engine().filter_map(|lag| lag.oldest).min().map_or(Duration::ZERO, |oldest| now.since(oldest));
-        let label = [("engine", engine.as_str())];
+        let of_broker = || lags.values().filter(|(of, _)| *of == broker).map(|(_, lag)| lag);
+        let age = of_broker().filter_map(|lag| lag.oldest).min().map_or(Duration::ZERO, |oldest| now.since(oldest));
+        let label = [("engine", broker.as_str())];
         self.stream_behind.get_or_create(&label).set(age.as_secs_f64());
-        self.stream_accounts_behind.get_or_create(&label).set(of_engine().map(|lag| i64::from(lag.accounts)).sum());
+        self.stream_accounts_behind.get_or_create(&label).set(of_broker().map(|lag| i64::from(lag.accounts)).sum());
     }
 
     /// Sets how long the longest due endpoint has been waiting.

@@ -1,4 +1,4 @@
-//! Sends streams of events to engines: drives svc-core's [`streams`](svc_core::webhooks::streams) over NATS, RabbitMQ and
+//! Sends streams of events to brokers: drives svc-core's [`streams`](svc_core::webhooks::streams) over NATS, RabbitMQ and
 //! Kafka, each behind a feature of this crate.
 //!
 //! Each stream that this process sends has a task. It takes steps while there is something to send, waits longer and longer
@@ -21,8 +21,8 @@ mod url;
 use std::sync::Arc;
 
 use svc_core::error::{Error, FieldCode, Issue};
-use svc_core::values::{StreamEngine, StreamUrl};
-use svc_core::webhooks::streams::Engine;
+use svc_core::values::{StreamBroker, StreamUrl};
+use svc_core::webhooks::streams::Broker;
 
 pub(crate) use self::run::Streams;
 
@@ -30,10 +30,10 @@ pub(crate) use self::run::Streams;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StreamError {
-    /// The program was built without the client of the engine.
+    /// The program was built without the client of the broker.
     #[error("needs a program with the client of {0}: build svc-server with the feature `{0}`")]
-    NotBuilt(StreamEngine),
-    /// The path or a parameter of the URL is not one that the engine takes.
+    NotBuilt(StreamBroker),
+    /// The path or a parameter of the URL is not one that the broker takes.
     #[error("{0}")]
     Url(String),
 }
@@ -57,20 +57,20 @@ pub(crate) fn check_of_subscription(url: &StreamUrl) -> Result<(), Error> {
     checked.map_err(|reason| Issue::new(FieldCode::InvalidFormat, reason).on("to"))
 }
 
-/// Returns the engine of a URL. It connects when it first publishes.
-pub(crate) fn open(url: &StreamUrl) -> Result<Arc<dyn Engine>, StreamError> {
-    match url.engine() {
+/// Returns the broker of a URL. It connects when it first publishes.
+pub(crate) fn open(url: &StreamUrl) -> Result<Arc<dyn Broker>, StreamError> {
+    match url.broker() {
         #[cfg(feature = "nats")]
-        StreamEngine::Nats => Ok(Arc::new(reconnecting::Reconnecting::new(nats::Nats::parse(url)?))),
+        StreamBroker::Nats => Ok(Arc::new(reconnecting::Reconnecting::new(nats::Nats::parse(url)?))),
         #[cfg(not(feature = "nats"))]
-        StreamEngine::Nats => Err(StreamError::NotBuilt(StreamEngine::Nats)),
+        StreamBroker::Nats => Err(StreamError::NotBuilt(StreamBroker::Nats)),
         #[cfg(feature = "amqp")]
-        StreamEngine::Amqp => Ok(Arc::new(reconnecting::Reconnecting::new(amqp::Amqp::parse(url)?))),
+        StreamBroker::Amqp => Ok(Arc::new(reconnecting::Reconnecting::new(amqp::Amqp::parse(url)?))),
         #[cfg(not(feature = "amqp"))]
-        StreamEngine::Amqp => Err(StreamError::NotBuilt(StreamEngine::Amqp)),
+        StreamBroker::Amqp => Err(StreamError::NotBuilt(StreamBroker::Amqp)),
         #[cfg(feature = "kafka")]
-        StreamEngine::Kafka => Ok(Arc::new(reconnecting::Reconnecting::new(kafka::Kafka::parse(url)?))),
+        StreamBroker::Kafka => Ok(Arc::new(reconnecting::Reconnecting::new(kafka::Kafka::parse(url)?))),
         #[cfg(not(feature = "kafka"))]
-        StreamEngine::Kafka => Err(StreamError::NotBuilt(StreamEngine::Kafka)),
+        StreamBroker::Kafka => Err(StreamError::NotBuilt(StreamBroker::Kafka)),
     }
 }

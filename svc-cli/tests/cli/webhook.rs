@@ -255,7 +255,7 @@ fn a_webhook_has_certificates() {
 }
 
 #[test]
-fn the_events_of_a_webhook_go_to_an_engine() {
+fn the_events_of_a_webhook_go_to_a_broker() {
     let session = Session::new();
     session.account();
     let create = ["webhook", "create", "--to", "nats://svc:hidden@nats.example.com/svc?create=EVENTS"];
@@ -277,7 +277,7 @@ fn the_events_of_a_webhook_go_to_an_engine() {
         (vec!["webhook", "test", id], "no deliveries, tests or secrets"),
         (vec!["webhook", "rotate-secret", id], "no deliveries, tests or secrets"),
         (vec!["delivery", "replay", "--subscription", id, "--since", "1h"], "no deliveries, tests or secrets"),
-        (vec!["webhook", "update", id, "--max-per-second", "5"], "go to an engine"),
+        (vec!["webhook", "update", id, "--max-per-second", "5"], "go to a broker"),
     ] {
         let output = session.output(&command);
         let error = crate::harness::text(&output.stderr);

@@ -111,7 +111,7 @@ impl Collection<WebhookSubscription, Platform> {
         self.call_versioned(&operations::CREATE_TEMPORARY_WEBHOOK, None, &temporary).await
     }
 
-    /// Creates a subscription whose events go to an engine, such as NATS, in place of deliveries.
+    /// Creates a subscription whose events go to a broker, such as NATS, in place of deliveries.
     ///
     /// # Errors
     /// As [`create`](Self::create).

@@ -12,7 +12,7 @@ pub struct Outside {
     pub certificate: Option<ClientCertificate>,
     /// The authorities that are trusted at an endpoint.
     pub authority: Option<CertificateAuthority>,
-    /// The URL of an engine.
+    /// The URL of a broker.
     pub stream: Option<StreamUrl>,
 }
 

@@ -1,4 +1,4 @@
-//! The URL of a stream: the engine that events go to.
+//! The URL of a stream: the broker that events go to.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,9 +13,9 @@ use crate::input::json::Json;
 
 const EXAMPLE: &str = "as in nats://nats.internal:4222/svc, amqps://user:password@rabbit.internal/%2F/svc or kafka://kafka.internal:9092/svc";
 
-/// An engine of streams.
+/// A broker of streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum StreamEngine {
+pub enum StreamBroker {
     /// NATS with JetStream.
     Nats,
     /// RabbitMQ, and others that speak AMQP 0-9-1.
@@ -24,8 +24,8 @@ pub enum StreamEngine {
     Kafka,
 }
 
-impl StreamEngine {
-    /// All engines.
+impl StreamBroker {
+    /// All brokers.
     pub const ALL: [Self; 3] = [Self::Nats, Self::Amqp, Self::Kafka];
 
     /// Returns the name, which is also that of the feature of svc-server that has its client.
@@ -47,7 +47,7 @@ impl StreamEngine {
     }
 }
 
-impl fmt::Display for StreamEngine {
+impl fmt::Display for StreamBroker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
@@ -56,7 +56,7 @@ impl fmt::Display for StreamEngine {
 /// The URL of a stream. It may have a user name and a password, so its `Debug` and `Display` show it without them and
 /// without its parameters.
 ///
-/// Parsing checks what all engines have in common. The broker checks the meaning of the path and the parameters.
+/// Parsing checks what all brokers have in common. The broker checks the meaning of the path and the parameters.
 ///
 /// ```
 /// use svc_core::values::StreamUrl;
@@ -67,7 +67,7 @@ impl fmt::Display for StreamEngine {
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct StreamUrl {
-    engine: StreamEngine,
+    broker: StreamBroker,
     url: Url,
 }
 
@@ -93,9 +93,9 @@ impl StreamUrl {
             return Err(Issue::new(FieldCode::TooLong, format!("must have at most {} characters", Self::MAX_LENGTH)));
         }
         let url = Url::parse(text).map_err(|error| invalid(format!("must be a URL, {EXAMPLE}: {error}")))?;
-        let engine = StreamEngine::ALL.into_iter().find(|engine| engine.schemes().contains(&url.scheme()));
-        let engine = engine.ok_or_else(|| {
-            let schemes: Vec<&str> = StreamEngine::ALL.iter().flat_map(|engine| engine.schemes()).collect();
+        let broker = StreamBroker::ALL.into_iter().find(|broker| broker.schemes().contains(&url.scheme()));
+        let broker = broker.ok_or_else(|| {
+            let schemes: Vec<&str> = StreamBroker::ALL.iter().flat_map(|broker| broker.schemes()).collect();
             invalid(format!("must begin with one of {}, {EXAMPLE}", schemes.join(", ")))
         })?;
         if url.host_str().is_none_or(str::is_empty) {
@@ -104,17 +104,17 @@ impl StreamUrl {
         if url.fragment().is_some() {
             return Err(invalid("must not have a fragment; write # as %23"));
         }
-        Ok(Self { engine, url })
+        Ok(Self { broker, url })
     }
 
-    /// Returns the engine.
-    pub fn engine(&self) -> StreamEngine {
-        self.engine
+    /// Returns the broker.
+    pub fn broker(&self) -> StreamBroker {
+        self.broker
     }
 
     /// Returns whether the connection is over TLS.
     pub fn is_tls(&self) -> bool {
-        self.engine.schemes()[1] == self.url.scheme()
+        self.broker.schemes()[1] == self.url.scheme()
     }
 
     /// Returns the whole URL.
@@ -180,16 +180,16 @@ mod tests {
 
     #[test]
     fn the_scheme_says_the_engine_and_whether_there_is_tls() {
-        for (text, engine, is_tls) in [
-            ("nats://h", StreamEngine::Nats, false),
-            ("tls://h", StreamEngine::Nats, true),
-            ("amqp://h", StreamEngine::Amqp, false),
-            ("amqps://h", StreamEngine::Amqp, true),
-            ("kafka://h/t", StreamEngine::Kafka, false),
-            ("kafka+ssl://h/t", StreamEngine::Kafka, true),
+        for (text, broker, is_tls) in [
+            ("nats://h", StreamBroker::Nats, false),
+            ("tls://h", StreamBroker::Nats, true),
+            ("amqp://h", StreamBroker::Amqp, false),
+            ("amqps://h", StreamBroker::Amqp, true),
+            ("kafka://h/t", StreamBroker::Kafka, false),
+            ("kafka+ssl://h/t", StreamBroker::Kafka, true),
         ] {
             let url = StreamUrl::parse(text).unwrap();
-            assert_eq!((url.engine(), url.is_tls()), (engine, is_tls), "{text}");
+            assert_eq!((url.broker(), url.is_tls()), (broker, is_tls), "{text}");
         }
     }
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use url::{ParseError, Position, Url};
 
-use super::{StreamEngine, StreamUrl};
+use super::{StreamBroker, StreamUrl};
 use crate::error::{FieldCode, Issue};
 
 const MAX_LENGTH: usize = 2048;
@@ -38,7 +38,7 @@ pub struct WebhookUrl {
 }
 
 fn is_of_stream(url: &Url) -> bool {
-    StreamEngine::ALL.iter().any(|engine| engine.schemes().contains(&url.scheme()))
+    StreamBroker::ALL.iter().any(|broker| broker.schemes().contains(&url.scheme()))
 }
 
 fn invalid(message: impl Into<Cow<'static, str>>) -> Issue {

@@ -1,4 +1,4 @@
-//! Streams: the events of accounts, sent to an engine that a company has already, such as NATS, RabbitMQ or Kafka.
+//! Streams: the events of accounts, sent to a broker that a company has already, such as NATS, RabbitMQ or Kafka.
 //!
 //! A stream is a cursor over the events that are stored anyway. Nothing is written for it when an event is: its
 //! [`position`](StreamPosition) in an account is the time until which the events of that account were sent. Times of events
@@ -21,12 +21,12 @@
 //! # At least once, in order
 //!
 //! A [`step`](Sender::step) reads the next events of some accounts, publishes them without a transaction, and moves the
-//! positions over those that the engine has confirmed. The messages of an account are published one after the other, each
+//! positions over those that the broker has confirmed. The messages of an account are published one after the other, each
 //! once the one before it is confirmed, and those of several accounts at the same time. If they were not, a message that
-//! the engine refuses would come after its successors. A process that ends between the confirmation and the position leaves
+//! the broker refuses would come after its successors. A process that ends between the confirmation and the position leaves
 //! messages that are published again, with the same id and the same bytes.
 //!
-//! # While the engine is away
+//! # While the broker is away
 //!
 //! Events wait where they are. [`retention`](crate::webhooks::retention) deletes none that a stream has still to send, until
 //! no process has held its lease for the whole retention period: the stream was turned off then, and goes on with what is
@@ -46,7 +46,7 @@ use crate::webhooks::subscriptions::SubscriptionId;
 pub use self::batch::{ACCOUNTS, EVENTS};
 pub use self::lag::{LAG_ACCOUNTS, Lag, lag};
 pub use self::message::Message;
-pub use self::sender::{Engine, Failure, LEASE, MESSAGE_TIMEOUT, Next, PublishError, Sender, StepReport};
+pub use self::sender::{Broker, Failure, LEASE, MESSAGE_TIMEOUT, Next, PublishError, Sender, StepReport};
 
 /// The identity of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,4 +1,4 @@
-//! Subscriptions whose events go to an engine in place of deliveries.
+//! Subscriptions whose events go to a broker in place of deliveries.
 
 use std::sync::Mutex;
 
@@ -13,7 +13,7 @@ use svc_core::resources::crud;
 use svc_core::store::Store;
 use svc_core::values::Timestamp;
 use svc_core::webhooks::replays::{self, ReplayCreate};
-use svc_core::webhooks::streams::{Engine, Message, Next, PublishError, Sender, StreamKey};
+use svc_core::webhooks::streams::{Broker, Message, Next, PublishError, Sender, StreamKey};
 use svc_core::webhooks::subscriptions::{self, StreamCreate, SubscriptionId, WebhookSubscription, WebhookUpdate};
 use uuid::Uuid;
 
@@ -21,12 +21,12 @@ use super::{Rules, json_of, refusal};
 
 const ENGINE: &str = "nats://svc:secret@nats.example.com/svc?create=EVENTS";
 
-/// An engine that keeps the bodies of messages.
+/// A broker that keeps the bodies of messages.
 #[derive(Default)]
 struct Fake(Mutex<Vec<Value>>);
 
 #[async_trait]
-impl Engine for Fake {
+impl Broker for Fake {
     async fn publish(&self, messages: &[Message]) -> Result<usize, PublishError> {
         self.0.lock().unwrap().push(serde_json::from_slice(&messages[0].body()).unwrap());
         Ok(1)
@@ -43,7 +43,7 @@ impl Fake {
 }
 
 impl Rules {
-    fn to_engine(&self, body: Value, actor: Actor) -> Result<WebhookSubscription, Error> {
+    fn to_broker(&self, body: Value, actor: Actor) -> Result<WebhookSubscription, Error> {
         let input = StreamCreate::from_body(body.to_string().as_bytes())?;
         self.write((self.tenant, input, actor), async |tx, (tenant, input, actor)| {
             tx.act_as(actor.clone());
@@ -62,11 +62,11 @@ impl Rules {
 
     /// Returns what is published of the stream of a subscription.
     fn published(&self, id: SubscriptionId) -> Vec<String> {
-        let (engine, store): (Fake, &dyn Store) = (Fake::default(), &**self.store());
+        let (broker, store): (Fake, &dyn Store) = (Fake::default(), &**self.store());
         let mut sender = Sender::new(self.store().env(), StreamKey { tenant_id: self.tenant, id });
-        while sender.step(store, &engine).now_or_never().unwrap().unwrap().next == Next::Now {}
+        while sender.step(store, &broker).now_or_never().unwrap().unwrap().next == Next::Now {}
         sender.release(store).now_or_never().unwrap().unwrap();
-        engine.taken()
+        broker.taken()
     }
 
     fn streams_behind(&self) -> usize {
@@ -83,7 +83,7 @@ fn its_events_are_those_of_its_kinds_that_pass_its_filter_from_its_creation_on()
     let fixture = Rules::new();
     fixture.contact_in("before", "Perth");
     let body = json!({ "to": ENGINE, "events": ["contact.created"], "filter": "data.city == \"Perth\"" });
-    let subscription = fixture.to_engine(body, Actor::System).unwrap();
+    let subscription = fixture.to_broker(body, Actor::System).unwrap();
     assert_eq!(fixture.streams_behind(), 0);
     for (name, city) in [("ada", "Perth"), ("bob", "Sydney"), ("grace", "Perth")] {
         fixture.contact_in(name, city);
@@ -98,7 +98,7 @@ fn its_events_are_those_of_its_kinds_that_pass_its_filter_from_its_creation_on()
 fn it_is_shown_without_its_credentials_and_has_no_deliveries() {
     let fixture = Rules::new();
     let body = json!({ "to": ENGINE, "events": ["*"], "payload": "thin", "description": "Warehouse" });
-    let subscription = fixture.to_engine(body, Actor::System).unwrap();
+    let subscription = fixture.to_broker(body, Actor::System).unwrap();
     let shown = json_of(&subscription);
     assert_eq!((&shown["url"], &shown["payload"]), (&json!("nats://nats.example.com/svc"), &json!("thin")));
     assert!(!shown.to_string().contains("secret") && !format!("{subscription:?}").contains("secret@"), "{shown}");
@@ -126,7 +126,7 @@ fn what_concerns_deliveries_cannot_be_set() {
     let create = |more: Value| {
         let mut body = json!({ "to": ENGINE, "events": ["*"] });
         body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        fixture.to_engine(body, Actor::System)
+        fixture.to_broker(body, Actor::System)
     };
     assert_eq!(refusal(create(json!({ "url": "https://example.com" }))), "url unknown_field");
     assert_eq!(refusal(create(json!({ "timeout": 5 }))), "timeout unknown_field");
@@ -165,7 +165,7 @@ fn what_concerns_deliveries_cannot_be_set() {
 #[test]
 fn it_ends_when_it_is_disabled_and_begins_again_when_it_is_enabled() {
     let fixture = Rules::new();
-    let id = fixture.to_engine(json!({ "to": ENGINE, "events": ["contact.created"] }), Actor::System).unwrap().id;
+    let id = fixture.to_broker(json!({ "to": ENGINE, "events": ["contact.created"] }), Actor::System).unwrap().id;
     fixture.contact_in("ada", "Perth");
     fixture.set_enabled(id, false);
     fixture.contact_in("bob", "Perth");
@@ -184,9 +184,9 @@ fn operators_alone_create_change_and_delete_it() {
     let body = json!({ "to": ENGINE, "events": ["*"] });
     let operators = [Actor::Cli("root".to_owned()), Actor::PlatformKey(Uuid::nil().into())];
     let others = [Actor::Key(Uuid::nil().into()), Actor::Dashboard("Ada".to_owned())];
-    let id = operators.map(|actor| fixture.to_engine(body.clone(), actor).unwrap().id)[0];
+    let id = operators.map(|actor| fixture.to_broker(body.clone(), actor).unwrap().id)[0];
     for actor in others {
-        assert_eq!(refusal(fixture.to_engine(body.clone(), actor.clone())), "not_allowed");
+        assert_eq!(refusal(fixture.to_broker(body.clone(), actor.clone())), "not_allowed");
         let input = (fixture.tenant, id, actor);
         let changed = fixture.write(input.clone(), async |tx, (tenant, id, actor)| {
             tx.act_as(actor.clone());

@@ -1,4 +1,4 @@
-//! Streams: order, failures, leases and what is kept for an engine that is away.
+//! Streams: order, failures, leases and what is kept for a broker that is away.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -16,7 +16,7 @@ use svc_core::sandboxes;
 use svc_core::store::Store;
 use svc_core::values::{EventKind, TenantId, Timestamp};
 use svc_core::webhooks::streams::{
-    self, ACCOUNTS, EVENTS, Engine, LEASE, Lag, Message, Next, PublishError, Sender, StepReport, StreamKey,
+    self, ACCOUNTS, Broker, EVENTS, LEASE, Lag, Message, Next, PublishError, Sender, StepReport, StreamKey,
 };
 use svc_core::webhooks::{events, retention};
 
@@ -24,7 +24,7 @@ use super::Rules;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// An engine that stores messages, and fails at those that the test says.
+/// A broker that stores messages, and fails at those that the test says.
 #[derive(Default)]
 struct Fake {
     stored: Mutex<Vec<Message>>,
@@ -39,7 +39,7 @@ struct Fake {
 }
 
 #[async_trait]
-impl Engine for Fake {
+impl Broker for Fake {
     async fn publish(&self, messages: &[Message]) -> Result<usize, PublishError> {
         let number = {
             let mut tried = self.tried.lock().unwrap();
@@ -77,22 +77,22 @@ impl Rules {
     }
 
     /// Returns a sender of the stream of the server, which begins now.
-    fn stream(&self, engine: &Fake) -> Sender {
+    fn stream(&self, broker: &Fake) -> Sender {
         let mut sender = self.sender();
-        assert!(self.send(&mut sender, engine).is_held);
+        assert!(self.send(&mut sender, broker).is_held);
         self.clock.advance(Duration::from_secs(1));
         sender
     }
 
-    fn send(&self, sender: &mut Sender, engine: &Fake) -> StepReport {
+    fn send(&self, sender: &mut Sender, broker: &Fake) -> StepReport {
         let store: &dyn Store = &**self.store();
-        sender.step(store, engine).now_or_never().unwrap().unwrap()
+        sender.step(store, broker).now_or_never().unwrap().unwrap()
     }
 
     /// Takes steps until there is nothing to do at once.
-    fn run(&self, sender: &mut Sender, engine: &Fake) -> StepReport {
+    fn run(&self, sender: &mut Sender, broker: &Fake) -> StepReport {
         loop {
-            let report = self.send(sender, engine);
+            let report = self.send(sender, broker);
             if report.next != Next::Now {
                 return report;
             }
@@ -131,25 +131,25 @@ impl Rules {
 
 #[test]
 fn a_stream_begins_when_it_is_turned_on_and_sends_everything_of_newer_accounts() {
-    let (fixture, engine) = (Rules::new(), Fake::default());
+    let (fixture, broker) = (Rules::new(), Fake::default());
     fixture.contacts(fixture.tenant, &["before"]);
     fixture.clock.advance(Duration::from_secs(1));
-    let mut sender = fixture.stream(&engine);
+    let mut sender = fixture.stream(&broker);
     fixture.contacts(fixture.tenant, &["after"]);
     let newer = fixture.other_tenant();
     fixture.contacts(newer, &["first"]);
-    assert_eq!(fixture.run(&mut sender, &engine).next, Next::Poll);
-    assert_eq!((engine.names_of(fixture.tenant), engine.names_of(newer)), (vec!["after".into()], vec!["first".into()]));
+    assert_eq!(fixture.run(&mut sender, &broker).next, Next::Poll);
+    assert_eq!((broker.names_of(fixture.tenant), broker.names_of(newer)), (vec!["after".into()], vec!["first".into()]));
     assert_eq!(fixture.lag(), Lag::default());
 }
 
 #[test]
 fn a_message_has_the_body_of_a_delivery_and_its_headers_name_the_event() {
-    let (fixture, engine) = (Rules::new(), Fake::default());
-    let mut sender = fixture.stream(&engine);
+    let (fixture, broker) = (Rules::new(), Fake::default());
+    let mut sender = fixture.stream(&broker);
     fixture.contacts(fixture.tenant, &["ada"]);
-    fixture.run(&mut sender, &engine);
-    let stored = engine.stored.lock().unwrap();
+    fixture.run(&mut sender, &broker);
+    let stored = broker.stored.lock().unwrap();
     let (message, event) = (&stored[0], &fixture.new_events()[0]);
     let body: Value = serde_json::from_slice(&message.body()).unwrap();
     let data: Value = serde_json::from_str(event.data.get()).unwrap();
@@ -168,43 +168,43 @@ fn a_message_has_the_body_of_a_delivery_and_its_headers_name_the_event() {
 
 #[test]
 fn events_of_an_account_are_sent_in_their_order_however_many_there_are() {
-    let (fixture, engine) = (Rules::new(), Fake::default());
-    let mut sender = fixture.stream(&engine);
+    let (fixture, broker) = (Rules::new(), Fake::default());
+    let mut sender = fixture.stream(&broker);
     let names: Vec<String> = (0..3 * EVENTS + 1).map(|number| format!("n{number}")).collect();
     fixture.contacts(fixture.tenant, &names.iter().map(String::as_str).collect::<Vec<_>>());
-    fixture.run(&mut sender, &engine);
-    assert_eq!(engine.names_of(fixture.tenant), names);
+    fixture.run(&mut sender, &broker);
+    assert_eq!(broker.names_of(fixture.tenant), names);
 }
 
 #[test]
 fn many_accounts_are_sent_in_several_steps() {
-    let (fixture, engine) = (Rules::new(), Fake::default());
-    let mut sender = fixture.stream(&engine);
+    let (fixture, broker) = (Rules::new(), Fake::default());
+    let mut sender = fixture.stream(&broker);
     let accounts: Vec<TenantId> = (0..2 * ACCOUNTS + 1).map(|_| fixture.other_tenant()).collect();
     accounts.iter().for_each(|account| fixture.contacts(*account, &["ada", "grace"]));
     assert_eq!(fixture.lag().accounts, 2 * ACCOUNTS + 1);
-    fixture.run(&mut sender, &engine);
+    fixture.run(&mut sender, &broker);
     for account in accounts {
-        assert_eq!(engine.names_of(account), ["ada", "grace"]);
+        assert_eq!(broker.names_of(account), ["ada", "grace"]);
     }
 }
 
 #[test]
 fn a_failure_in_the_middle_of_a_batch_keeps_the_order_and_loses_nothing() {
     for loses_confirmations in [false, true] {
-        let (fixture, engine) = (Rules::new(), Fake::default());
-        let mut sender = fixture.stream(&engine);
-        *engine.loses_confirmations.lock().unwrap() = loses_confirmations;
+        let (fixture, broker) = (Rules::new(), Fake::default());
+        let mut sender = fixture.stream(&broker);
+        *broker.loses_confirmations.lock().unwrap() = loses_confirmations;
         fixture.contacts(fixture.tenant, &["a", "b", "c", "d"]);
-        engine.fails.lock().unwrap().insert(3);
-        let report = fixture.send(&mut sender, &engine);
+        broker.fails.lock().unwrap().insert(3);
+        let report = fixture.send(&mut sender, &broker);
         assert_eq!((report.sent, report.failures.len()), (2, 1));
         assert!(matches!(report.next, Next::Wait(wait) if wait > Duration::ZERO), "{:?}", report.next);
-        assert_eq!(fixture.run(&mut sender, &engine).sent, 2);
+        assert_eq!(fixture.run(&mut sender, &broker).sent, 2);
         // A message whose confirmation was lost is there twice, with the same bytes.
         let expected: &[&str] = if loses_confirmations { &["a", "b", "c", "c", "d"] } else { &["a", "b", "c", "d"] };
-        assert_eq!(engine.names_of(fixture.tenant), expected);
-        let stored = engine.stored.lock().unwrap();
+        assert_eq!(broker.names_of(fixture.tenant), expected);
+        let stored = broker.stored.lock().unwrap();
         if loses_confirmations {
             assert_eq!((stored[2].event.id, stored[2].body()), (stored[3].event.id, stored[3].body()));
         }
@@ -213,51 +213,51 @@ fn a_failure_in_the_middle_of_a_batch_keeps_the_order_and_loses_nothing() {
 
 #[test]
 fn an_account_whose_message_is_refused_waits_alone() {
-    let (fixture, engine) = (Rules::new(), Fake::default());
-    let mut sender = fixture.stream(&engine);
+    let (fixture, broker) = (Rules::new(), Fake::default());
+    let mut sender = fixture.stream(&broker);
     let other = fixture.other_tenant();
-    engine.refused.lock().unwrap().insert("huge".to_owned());
+    broker.refused.lock().unwrap().insert("huge".to_owned());
     fixture.contacts(fixture.tenant, &["ada", "huge", "grace"]);
-    let report = fixture.run(&mut sender, &engine);
+    let report = fixture.run(&mut sender, &broker);
     assert_eq!((report.failures.len(), report.next), (1, Next::Poll));
     fixture.contacts(other, &["edsger"]);
-    let report = fixture.run(&mut sender, &engine);
+    let report = fixture.run(&mut sender, &broker);
     assert_eq!((report.failures, report.next), (vec![], Next::Poll), "it is not tried again at once");
-    assert_eq!((engine.names_of(other).len(), engine.names_of(fixture.tenant)), (1, vec!["ada".to_owned()]));
-    // The operator has raised the limit of the engine.
-    engine.refused.lock().unwrap().clear();
+    assert_eq!((broker.names_of(other).len(), broker.names_of(fixture.tenant)), (1, vec!["ada".to_owned()]));
+    // The operator has raised the limit of the broker.
+    broker.refused.lock().unwrap().clear();
     fixture.clock.advance(Duration::from_secs(60));
-    fixture.run(&mut sender, &engine);
-    assert_eq!(engine.names_of(fixture.tenant), ["ada", "huge", "grace"]);
+    fixture.run(&mut sender, &broker);
+    assert_eq!(broker.names_of(fixture.tenant), ["ada", "huge", "grace"]);
 }
 
 #[test]
 fn many_accounts_that_wait_by_themselves_stop_no_other() {
-    let (fixture, engine) = (Rules::new(), Fake::default());
-    let mut sender = fixture.stream(&engine);
-    engine.refused.lock().unwrap().insert("huge".to_owned());
+    let (fixture, broker) = (Rules::new(), Fake::default());
+    let mut sender = fixture.stream(&broker);
+    broker.refused.lock().unwrap().insert("huge".to_owned());
     let accounts: Vec<TenantId> = (0..10 * ACCOUNTS).map(|_| fixture.other_tenant()).collect();
     accounts.iter().for_each(|account| fixture.contacts(*account, &["huge"]));
-    let report = fixture.run(&mut sender, &engine);
+    let report = fixture.run(&mut sender, &broker);
     assert_eq!((report.sent, report.next), (0, Next::Poll), "nothing is tried again at once");
     let last = fixture.other_tenant();
     fixture.contacts(last, &["ada"]);
-    let report = fixture.send(&mut sender, &engine);
+    let report = fixture.send(&mut sender, &broker);
     assert_eq!((report.sent, report.failures.len(), report.next), (1, 0, Next::Poll));
-    assert_eq!(engine.names_of(last), ["ada"]);
+    assert_eq!(broker.names_of(last), ["ada"]);
 }
 
 #[test]
-fn an_engine_that_is_away_for_an_hour_gets_everything_once_it_is_back() {
-    let (fixture, engine) = (Rules::new(), Fake::default());
-    let mut sender = fixture.stream(&engine);
-    *engine.is_away.lock().unwrap() = true;
+fn an_broker_that_is_away_for_an_hour_gets_everything_once_it_is_back() {
+    let (fixture, broker) = (Rules::new(), Fake::default());
+    let mut sender = fixture.stream(&broker);
+    *broker.is_away.lock().unwrap() = true;
     let (mut names, mut waits) = (Vec::new(), Vec::new());
     let back_at = fixture.store().env().now().checked_add(Duration::from_secs(60 * 60)).unwrap();
     while fixture.store().env().now() < back_at {
         names.push(format!("n{}", names.len()));
         fixture.contacts(fixture.tenant, &[names.last().unwrap()]);
-        let report = fixture.send(&mut sender, &engine);
+        let report = fixture.send(&mut sender, &broker);
         let Next::Wait(wait) = report.next else { unreachable!("{report:?}") };
         waits.push(wait);
         fixture.clock.advance(wait);
@@ -266,106 +266,106 @@ fn an_engine_that_is_away_for_an_hour_gets_everything_once_it_is_back() {
     assert!(waits.len() < 300, "{} attempts", waits.len());
     let oldest = fixture.lag().oldest.unwrap();
     assert!(fixture.store().env().now().since(oldest) >= Duration::from_secs(3_500));
-    *engine.is_away.lock().unwrap() = false;
-    fixture.run(&mut sender, &engine);
-    assert_eq!(engine.names_of(fixture.tenant), names);
+    *broker.is_away.lock().unwrap() = false;
+    fixture.run(&mut sender, &broker);
+    assert_eq!(broker.names_of(fixture.tenant), names);
     assert_eq!(fixture.lag(), Lag::default());
 }
 
 #[test]
 fn one_process_sends_at_a_time_and_another_takes_over_when_its_lease_ends() {
-    let (fixture, engine) = (Rules::new(), Fake::default());
-    let (mut first, mut second) = (fixture.stream(&engine), fixture.sender());
+    let (fixture, broker) = (Rules::new(), Fake::default());
+    let (mut first, mut second) = (fixture.stream(&broker), fixture.sender());
     fixture.contacts(fixture.tenant, &["a"]);
-    assert!(!fixture.send(&mut second, &engine).is_held);
-    assert!(fixture.send(&mut first, &engine).is_held);
+    assert!(!fixture.send(&mut second, &broker).is_held);
+    assert!(fixture.send(&mut first, &broker).is_held);
     fixture.contacts(fixture.tenant, &["b"]);
     // The first process was killed.
     fixture.clock.advance(LEASE);
-    assert_eq!(fixture.run(&mut second, &engine).sent, 1);
-    assert_eq!(engine.names_of(fixture.tenant), ["a", "b"]);
-    assert!(!fixture.send(&mut first, &engine).is_held);
+    assert_eq!(fixture.run(&mut second, &broker).sent, 1);
+    assert_eq!(broker.names_of(fixture.tenant), ["a", "b"]);
+    assert!(!fixture.send(&mut first, &broker).is_held);
 }
 
 #[test]
 fn a_lease_that_is_given_back_is_free_at_once() {
-    let (fixture, engine) = (Rules::new(), Fake::default());
-    let (mut first, mut second) = (fixture.stream(&engine), fixture.sender());
+    let (fixture, broker) = (Rules::new(), Fake::default());
+    let (mut first, mut second) = (fixture.stream(&broker), fixture.sender());
     let store: &dyn Store = &**fixture.store();
     first.release(store).now_or_never().unwrap().unwrap();
-    assert!(fixture.send(&mut second, &engine).is_held);
-    assert!(!fixture.send(&mut first, &engine).is_held);
+    assert!(fixture.send(&mut second, &broker).is_held);
+    assert!(!fixture.send(&mut first, &broker).is_held);
 }
 
-/// An engine at which another process takes the lease while a message is published.
+/// A broker at which another process takes the lease while a message is published.
 struct TakenOver<'a> {
     store: &'a dyn Store,
     clock: ManualClock,
-    engine: &'a Fake,
+    broker: &'a Fake,
     second: Mutex<Option<Sender>>,
 }
 
 #[async_trait]
-impl Engine for TakenOver<'_> {
+impl Broker for TakenOver<'_> {
     async fn publish(&self, messages: &[Message]) -> Result<usize, PublishError> {
         let second = self.second.lock().unwrap().take();
         if let Some(mut second) = second {
             self.clock.advance(LEASE);
-            assert_eq!(second.step(self.store, self.engine).now_or_never().unwrap().unwrap().sent, 2);
+            assert_eq!(second.step(self.store, self.broker).now_or_never().unwrap().unwrap().sent, 2);
         }
-        self.engine.publish(messages).await
+        self.broker.publish(messages).await
     }
 }
 
 #[test]
 fn a_process_that_lost_its_lease_moves_no_position_and_repeats_one_message_at_most() {
-    let (fixture, engine) = (Rules::new(), Fake::default());
-    let mut first = fixture.stream(&engine);
+    let (fixture, broker) = (Rules::new(), Fake::default());
+    let mut first = fixture.stream(&broker);
     fixture.contacts(fixture.tenant, &["a", "b"]);
     let (clock, second) = (fixture.clock.clone(), Mutex::new(Some(fixture.sender())));
-    let slow = TakenOver { store: &**fixture.store(), clock, engine: &engine, second };
+    let slow = TakenOver { store: &**fixture.store(), clock, broker: &broker, second };
     let store: &dyn Store = &**fixture.store();
     let report = first.step(store, &slow).now_or_never().unwrap().unwrap();
     assert_eq!((report.is_held, report.sent), (false, 1));
     // What the second one sent comes before the repetition, so whoever drops duplicates sees the order.
-    assert_eq!(engine.names_of(fixture.tenant), ["a", "b", "a"]);
+    assert_eq!(broker.names_of(fixture.tenant), ["a", "b", "a"]);
     fixture.clock.advance(LEASE);
-    assert_eq!(fixture.run(&mut first, &engine).sent, 0);
+    assert_eq!(fixture.run(&mut first, &broker).sent, 0);
 }
 
 #[test]
 fn events_that_are_not_sent_yet_outlive_the_retention_while_the_stream_is_used() {
-    let (fixture, engine) = (Rules::new(), Fake::default());
-    let mut sender = fixture.stream(&engine);
+    let (fixture, broker) = (Rules::new(), Fake::default());
+    let mut sender = fixture.stream(&broker);
     fixture.contacts(fixture.tenant, &["a"]);
-    fixture.run(&mut sender, &engine);
-    *engine.is_away.lock().unwrap() = true;
+    fixture.run(&mut sender, &broker);
+    *broker.is_away.lock().unwrap() = true;
     fixture.contacts(fixture.tenant, &["b"]);
     for _ in 0..40 {
         fixture.clock.advance(DAY);
-        fixture.send(&mut sender, &engine);
+        fixture.send(&mut sender, &broker);
     }
     assert_eq!((fixture.sweep(30 * DAY), fixture.sweep(30 * DAY)), (1, 0), "what was sent is deleted, the rest stays");
-    *engine.is_away.lock().unwrap() = false;
-    fixture.run(&mut sender, &engine);
-    assert_eq!(engine.names_of(fixture.tenant), ["a", "b"]);
+    *broker.is_away.lock().unwrap() = false;
+    fixture.run(&mut sender, &broker);
+    assert_eq!(broker.names_of(fixture.tenant), ["a", "b"]);
     assert_eq!(fixture.sweep(30 * DAY), 1);
 }
 
 #[test]
 fn a_stream_that_was_turned_off_keeps_no_event_for_longer_than_the_retention() {
-    let (fixture, engine) = (Rules::new(), Fake::default());
-    let mut sender = fixture.stream(&engine);
+    let (fixture, broker) = (Rules::new(), Fake::default());
+    let mut sender = fixture.stream(&broker);
     fixture.contacts(fixture.tenant, &["a"]);
     fixture.clock.advance(31 * DAY);
     assert_eq!(fixture.sweep(30 * DAY), 1);
     // It goes on with what is there once it is turned on again.
     fixture.contacts(fixture.tenant, &["b"]);
-    fixture.run(&mut sender, &engine);
-    assert_eq!(engine.names_of(fixture.tenant), ["b"]);
+    fixture.run(&mut sender, &broker);
+    assert_eq!(broker.names_of(fixture.tenant), ["b"]);
 }
 
-/// An engine that is slow enough for an account to delete its sandbox while a message is published.
+/// A broker that is slow enough for an account to delete its sandbox while a message is published.
 struct DeletesSandbox<'f> {
     store: &'f dyn Store,
     owner: TenantId,
@@ -373,7 +373,7 @@ struct DeletesSandbox<'f> {
 }
 
 #[async_trait]
-impl Engine for DeletesSandbox<'_> {
+impl Broker for DeletesSandbox<'_> {
     async fn publish(&self, messages: &[Message]) -> Result<usize, PublishError> {
         if messages[0].is_sandbox && !std::mem::replace(&mut *self.deleted.lock().unwrap(), true) {
             loop {
@@ -395,11 +395,11 @@ fn a_sandbox_that_is_deleted_while_it_is_sent_leaves_no_position() {
     let owner = fixture.tenant;
     let sandbox = fixture.write(owner, async |tx, &owner| sandboxes::create(tx, owner).await).unwrap().sandbox.id;
     fixture.contacts(owner, &["ada"]);
-    let engine = DeletesSandbox { store: &**fixture.store(), owner, deleted: Mutex::new(false) };
+    let broker = DeletesSandbox { store: &**fixture.store(), owner, deleted: Mutex::new(false) };
     let store: &dyn Store = &**fixture.store();
-    let report = sender.step(store, &engine).now_or_never().unwrap().unwrap();
+    let report = sender.step(store, &broker).now_or_never().unwrap().unwrap();
     assert!(report.is_held && report.sent > 1, "{report:?}");
-    assert!(*engine.deleted.lock().unwrap());
+    assert!(*broker.deleted.lock().unwrap());
     let position = async |tenant: TenantId| {
         let read = store.read("test", tenant, async |tx, &tenant| {
             Ok(tx.sent_by_all_until(tenant, Timestamp::from_micros(0)).await?.unwrap())
@@ -415,8 +415,8 @@ fn a_sandbox_that_is_deleted_while_it_is_sent_leaves_no_position() {
 /// What one step reads is in memory at once.
 #[test]
 fn large_events_of_many_accounts_are_published_in_several_steps() {
-    let (fixture, engine) = (Rules::new(), Fake::default());
-    let mut sender = fixture.stream(&engine);
+    let (fixture, broker) = (Rules::new(), Fake::default());
+    let mut sender = fixture.stream(&broker);
     let tenants: Vec<TenantId> = (0..12).map(|_| fixture.other_tenant()).collect();
     for tenant in &tenants {
         for id in 0..3 {
@@ -430,14 +430,14 @@ fn large_events_of_many_accounts_are_published_in_several_steps() {
     let (mut steps, mut sent) = (Vec::new(), 0);
     while sent < 36 {
         fixture.clock.advance(Duration::from_secs(1));
-        let report = fixture.send(&mut sender, &engine);
+        let report = fixture.send(&mut sender, &broker);
         assert!(report.sent <= 21, "a step has 16 MiB, and what one account has of 3 MiB at most: {}", report.sent);
         sent += report.sent;
         steps.push(report.sent);
     }
     assert!(steps.len() > 1, "{steps:?}");
     for tenant in tenants {
-        let stored = engine.stored.lock().unwrap();
+        let stored = broker.stored.lock().unwrap();
         let ids = stored
             .iter()
             .filter(|message| message.event.tenant_id == tenant)

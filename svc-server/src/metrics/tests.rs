@@ -57,14 +57,14 @@ fn all_kinds() -> Metrics {
     let (oldest, now) = (Timestamp::from_micros(2_000_000), Timestamp::from_micros(5_500_000));
     metrics.backlog(DeliveryStatus::Held, Backlog { deliveries: 12, oldest: Some(oldest) }, now);
     metrics.backlog(DeliveryStatus::Pending, Backlog::default(), now);
-    metrics.stream_step(StreamEngine::Nats, 7, 1);
+    metrics.stream_step(StreamBroker::Nats, 7, 1);
     let key = |number| StreamKey { id: Uuid::from_u128(number).into(), ..StreamKey::SERVER };
     let lag = |accounts, seconds| Lag { accounts, oldest: Some(now.minus(Duration::from_secs(seconds))) };
-    metrics.stream_lag(StreamKey::SERVER, StreamEngine::Nats, lag(2, 1), now);
-    metrics.stream_lag(key(1), StreamEngine::Nats, lag(1, 2), now);
+    metrics.stream_lag(StreamKey::SERVER, StreamBroker::Nats, lag(2, 1), now);
+    metrics.stream_lag(key(1), StreamBroker::Nats, lag(1, 2), now);
     // One that has caught up.
-    metrics.stream_lag(key(2), StreamEngine::Nats, lag(5, 9), now);
-    metrics.stream_lag(key(2), StreamEngine::Nats, Lag::default(), now);
+    metrics.stream_lag(key(2), StreamBroker::Nats, lag(5, 9), now);
+    metrics.stream_lag(key(2), StreamBroker::Nats, Lag::default(), now);
     metrics
 }
 

@@ -160,9 +160,9 @@ pub struct Config {
     #[arg(long, env = "SVC_IDEMPOTENCY_TTL", value_name = "DURATION", default_value = "24h", value_parser = duration)]
     pub idempotency_ttl: Duration,
 
-    /// The engine that all events of all accounts are sent to as well: nats://HOST:PORT/PREFIX,
+    /// The broker that all events of all accounts are sent to as well: nats://HOST:PORT/PREFIX,
     /// amqp://USER:PASSWORD@HOST:PORT/VHOST/EXCHANGE or kafka://HOST:PORT/TOPIC, and with TLS tls://, amqps:// and kafka+ssl://.
-    /// The program must be built with the feature of the engine.
+    /// The program must be built with the feature of the broker.
     #[arg(long, env = "SVC_STREAM", value_name = "URL", hide_env_values = true, value_parser = unchecked_secret)]
     pub stream: Option<Secret>,
 

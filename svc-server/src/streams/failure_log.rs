@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use svc_core::values::StreamEngine;
+use svc_core::values::StreamBroker;
 use svc_core::webhooks::streams::{Failure, StepReport, StreamKey};
 use tokio::time::Instant;
 
@@ -12,13 +12,13 @@ const INTERVAL: Duration = Duration::from_secs(60);
 /// Logs the first failure of a stream, one a minute while there are more, and that events are published again.
 pub(super) struct FailureLog {
     key: StreamKey,
-    kind: StreamEngine,
+    kind: StreamBroker,
     logged_at: Option<Instant>,
     failures: u64,
 }
 
 impl FailureLog {
-    pub(super) fn new(key: StreamKey, kind: StreamEngine) -> Self {
+    pub(super) fn new(key: StreamKey, kind: StreamBroker) -> Self {
         Self { key, kind, logged_at: None, failures: 0 }
     }
 

@@ -1,4 +1,4 @@
-//! A connection to an engine that is made when it is needed, and made anew after a failure.
+//! A connection to a broker that is made when it is needed, and made anew after a failure.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex};
@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use svc_core::sync::lock;
-use svc_core::webhooks::streams::{Engine, Message, PublishError};
+use svc_core::webhooks::streams::{Broker, Message, PublishError};
 use tokio::time::{Instant, timeout};
 
 /// How long a message may wait for a connection, also for one that is made for another.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(4);
-/// How long publishing may take. With the connection before it, it is less than the 10 seconds that an engine has.
+/// How long publishing may take. With the connection before it, it is less than the 10 seconds that a broker has.
 const PUBLISH_TIMEOUT: Duration = Duration::from_secs(5);
 /// For how long a failure to connect holds for all messages, so that those of many accounts do not wait one after another.
 const FAILURE_HOLDS: Duration = Duration::from_millis(200);
 
-/// An engine by its address.
+/// A broker by its address.
 pub(super) trait Connector: Send + Sync + 'static {
     /// An open connection. It is dropped after a failure, and must end then with what it has not sent yet.
     type Connection: Connection;
@@ -25,13 +25,13 @@ pub(super) trait Connector: Send + Sync + 'static {
     fn connect(&self) -> impl Future<Output = Result<Self::Connection, PublishError>> + Send;
 }
 
-/// A connection to an engine.
+/// A connection to a broker.
 pub(super) trait Connection: Send + Sync + 'static {
-    /// Publishes messages as [`Engine::publish`] says, without a limit of time.
+    /// Publishes messages as [`Broker::publish`] says, without a limit of time.
     fn publish(&self, messages: &[Message]) -> impl Future<Output = Result<usize, PublishError>> + Send;
 }
 
-/// An engine whose connection is made anew after a failure.
+/// A broker whose connection is made anew after a failure.
 pub(super) struct Reconnecting<C: Connector> {
     connector: C,
     state: Mutex<State<C::Connection>>,
@@ -94,7 +94,7 @@ impl<C: Connector> Reconnecting<C> {
 }
 
 #[async_trait]
-impl<C: Connector> Engine for Reconnecting<C> {
+impl<C: Connector> Broker for Reconnecting<C> {
     async fn publish(&self, messages: &[Message]) -> Result<usize, PublishError> {
         let connected = timeout(CONNECT_TIMEOUT, self.connection()).await;
         let connection = connected.unwrap_or_else(|_| Err(not_within("no connection", CONNECT_TIMEOUT)))?;
@@ -118,7 +118,7 @@ mod tests {
 
     use super::*;
 
-    /// An engine that connects after a while, and never confirms a message.
+    /// A broker that connects after a while, and never confirms a message.
     struct Slow {
         connects_in: Duration,
     }
@@ -142,14 +142,14 @@ mod tests {
 
     /// The clock of this test stands still but for what is waited for.
     #[tokio::test(start_paused = true)]
-    async fn no_message_takes_longer_than_an_engine_has_whatever_others_wait_for() {
+    async fn no_message_takes_longer_than_a_broker_has_whatever_others_wait_for() {
         for connects_in in [0, 3_900, 4_100, 60_000].map(Duration::from_millis) {
-            let engine = Reconnecting::new(Slow { connects_in });
+            let broker = Reconnecting::new(Slow { connects_in });
             // Messages of several accounts that begin one after the other.
             let messages = (0..4).map(async |number| {
                 tokio::time::sleep(Duration::from_secs(2 * number)).await;
                 let begun = Instant::now();
-                assert!(matches!(engine.publish(&[]).await, Err(PublishError::Unavailable(_))));
+                assert!(matches!(broker.publish(&[]).await, Err(PublishError::Unavailable(_))));
                 begun.elapsed()
             });
             let longest = join_all(messages).await.into_iter().max().unwrap();

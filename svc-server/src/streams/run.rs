@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use svc_core::error::Error;
 use svc_core::store::{Repository, Store};
-use svc_core::values::{StreamEngine, StreamUrl};
-use svc_core::webhooks::streams::{self, Engine, Lag, Next, Sender, StreamKey};
+use svc_core::values::{StreamBroker, StreamUrl};
+use svc_core::webhooks::streams::{self, Broker, Lag, Next, Sender, StreamKey};
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -34,7 +34,7 @@ const LAG_INTERVAL: Duration = Duration::from_secs(10);
 #[derive(Clone, Default)]
 pub(crate) struct Streams {
     /// The stream of the server.
-    pub(crate) server: Option<(StreamEngine, Arc<dyn Engine>)>,
+    pub(crate) server: Option<(StreamBroker, Arc<dyn Broker>)>,
 }
 
 impl Streams {
@@ -44,16 +44,16 @@ impl Streams {
         let mut tasks = JoinSet::new();
         let mut running = HashSet::new();
         let of_tasks = stopping.clone();
-        let task = |key, kind, engine| Task {
+        let task = |key, kind, broker| Task {
             store: Arc::clone(&store),
             metrics: Arc::clone(&metrics),
             stopping: of_tasks.clone(),
             key,
             kind,
-            engine,
+            broker,
         };
-        if let Some((kind, engine)) = self.server {
-            tasks.spawn(task(StreamKey::SERVER, kind, engine).run());
+        if let Some((kind, broker)) = self.server {
+            tasks.spawn(task(StreamKey::SERVER, kind, broker).run());
         }
         let (mut unavailable, mut after) = (HashSet::new(), None);
         loop {
@@ -62,9 +62,9 @@ impl Streams {
                     after = last;
                     for (key, url) in found {
                         match super::open(&url) {
-                            Ok(engine) => {
+                            Ok(broker) => {
                                 running.insert(key);
-                                tasks.spawn(task(key, url.engine(), engine).run());
+                                tasks.spawn(task(key, url.broker(), broker).run());
                             }
                             Err(error) if unavailable.insert(key) => {
                                 let (tenant, subscription) = (key.tenant_id, key.id);
@@ -126,8 +126,8 @@ struct Task {
     metrics: Arc<Metrics>,
     stopping: watch::Receiver<()>,
     key: StreamKey,
-    kind: StreamEngine,
-    engine: Arc<dyn Engine>,
+    kind: StreamBroker,
+    broker: Arc<dyn Broker>,
 }
 
 impl Task {
@@ -137,7 +137,7 @@ impl Task {
         let (mut log, mut measured_at) = (FailureLog::new(self.key, self.kind), None::<Instant>);
         let mut active_at = Instant::now();
         loop {
-            let wait = match sender.step(&*self.store, &*self.engine).await {
+            let wait = match sender.step(&*self.store, &*self.broker).await {
                 Ok(report) => {
                     self.metrics.stream_step(self.kind, report.sent, report.failures.len());
                     log.record(&report);

@@ -143,7 +143,7 @@ async fn events_wait_until_nats_has_a_stream_for_them() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_events_of_a_subscription_go_to_its_own_engine() {
+async fn the_events_of_a_subscription_go_to_its_own_broker() {
     let Some(mut nats) = Nats::new("?create=EVENTS") else { return };
     nats.start().await;
     let service = Service::start_without_stream().await;

@@ -1,4 +1,4 @@
-//! What the tests of all engines share: the service, accounts that are written to, and the check of what arrived.
+//! What the tests of all brokers share: the service, accounts that are written to, and the check of what arrived.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::TcpListener;
@@ -23,7 +23,7 @@ use tokio::task::JoinHandle;
 
 /// The timeout of every wait, long enough for a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(300);
-/// The timeout of each attempt to connect to an engine that was started.
+/// The timeout of each attempt to connect to a broker that was started.
 const ATTEMPT: Duration = Duration::from_secs(10);
 /// Encrypts the secrets in a database.
 const KEY: [u8; 32] = [7; 32];
@@ -32,22 +32,22 @@ const ACCOUNTS: usize = 5;
 /// How often one of them is written to.
 const PACE: Duration = Duration::from_millis(5);
 
-/// A message as an engine has stored it.
+/// A message as a broker has stored it.
 pub(crate) struct Received {
     pub(crate) account: String,
     pub(crate) event_id: String,
     pub(crate) kind: String,
 }
 
-/// An engine that a test starts, kills and starts again.
+/// A broker that a test starts, kills and starts again.
 pub(crate) trait Broker {
-    /// Starts the engine with the data that it has, and waits until it takes messages.
+    /// Starts the broker with the data that it has, and waits until it takes messages.
     async fn start(&mut self);
-    /// Ends the engine by SIGKILL.
+    /// Ends the broker by SIGKILL.
     async fn kill(&mut self);
     /// Returns the URL of the stream.
     fn stream_url(&self) -> String;
-    /// Returns how many messages the engine has stored.
+    /// Returns how many messages the broker has stored.
     async fn count(&self) -> u64;
     /// Returns all of them, those of an account in the order in which they were stored.
     async fn received(&self) -> Vec<Received>;
@@ -178,7 +178,7 @@ impl Service {
         all
     }
 
-    /// Checks that an engine has every event, and that those of each account are in their order once duplicates are dropped.
+    /// Checks that a broker has every event, and that those of each account are in their order once duplicates are dropped.
     /// Returns how many duplicates there are.
     pub(crate) async fn check(&self, received: &[Received]) -> usize {
         let (mut seen, mut first) = (BTreeSet::new(), BTreeMap::<String, Vec<(String, String)>>::new());
@@ -234,7 +234,7 @@ impl Writer {
     }
 }
 
-/// Kills the engine three times, and the server once, while accounts are written to. Everything arrives, in order.
+/// Kills the broker three times, and the server once, while accounts are written to. Everything arrives, in order.
 pub(crate) async fn nothing_is_lost_when_anything_is_killed(broker: &mut impl Broker) {
     broker.start().await;
     let mut service = Service::start(&broker.stream_url()).await;
@@ -276,7 +276,7 @@ async fn all_arrive(broker: &impl Broker, service: &Service, writer: Writer) {
     print(&format!("{} messages arrived, {duplicates} of them duplicates", received.len()));
 }
 
-/// Certificates of an engine in PEM.
+/// Certificates of a broker in PEM.
 pub(crate) struct Certificates(TempDir);
 
 impl Certificates {
@@ -324,7 +324,7 @@ pub(crate) async fn certificates_are_checked(broker: &mut impl Broker, certifica
     service.check(&broker.received().await).await;
 }
 
-/// Prints how fast the events are sent that waited for an engine: those of five accounts, and those of one.
+/// Prints how fast the events are sent that waited for a broker: those of five accounts, and those of one.
 pub(crate) async fn measure_a_backlog(broker: &mut impl Broker) {
     const EVENTS: u64 = 5_000;
     broker.start().await;
@@ -342,31 +342,31 @@ pub(crate) async fn measure_a_backlog(broker: &mut impl Broker) {
     }
 }
 
-/// Waits until the engine has so many more messages.
+/// Waits until the broker has so many more messages.
 async fn until_more_arrived(broker: &impl Broker, messages: u64) {
     let goal = broker.count().await + messages;
     until(async || (broker.count().await >= goal).then_some(())).await;
 }
 
-/// Starts an engine, and returns it once it responds. One that ends before is started again, since the port may have been
+/// Starts a broker, and returns it once it responds. One that ends before is started again, since the port may have been
 /// taken after it was found free. What it prints goes to a file, and is told if it never responds.
 pub(crate) async fn started(program: &mut Command, log: &Path, mut responds: impl AsyncFnMut() -> bool) -> Child {
     let file = std::fs::File::create(log).unwrap();
     program.stdout(file.try_clone().unwrap()).stderr(file);
-    let mut engine = program.spawn().unwrap();
+    let mut broker = program.spawn().unwrap();
     let waiting = async {
         let mut pause = tokio::time::interval(Duration::from_millis(20));
-        // A client may wait forever for an engine that is about to start.
+        // A client may wait forever for a broker that is about to start.
         while tokio::time::timeout(ATTEMPT, responds()).await != Ok(true) {
-            if engine.try_wait().unwrap().is_some() {
-                engine = program.spawn().unwrap();
+            if broker.try_wait().unwrap().is_some() {
+                broker = program.spawn().unwrap();
             }
             pause.tick().await;
         }
     };
     let responded = tokio::time::timeout(TIMEOUT, waiting).await.is_ok();
-    assert!(responded, "the engine does not respond; it printed:\n{}", std::fs::read_to_string(log).unwrap());
-    engine
+    assert!(responded, "the broker does not respond; it printed:\n{}", std::fs::read_to_string(log).unwrap());
+    broker
 }
 
 /// Waits until there is a result.

@@ -228,7 +228,7 @@ class WebhookSubscription:
     id: str
     """The unique identifier of the subscription, a UUID of version 7 that the service assigns."""
     url: str
-    """The URL of the endpoint. Each delivery is a POST to it. If the operator sends the events of the subscription to an engine in place of deliveries, it is that of the engine, such as `nats://nats.example.com/svc`, without its credentials."""
+    """The URL of the endpoint. Each delivery is a POST to it. If the operator sends the events of the subscription to a broker in place of deliveries, it is that of the broker, such as `nats://nats.example.com/svc`, without its credentials."""
     events: EventSelection
     """The kinds of events that are delivered to the endpoint. The single element `*` stands for all kinds, including those that are added later."""
     enabled: bool
@@ -284,7 +284,7 @@ class WebhookSubscriptionWithSecret:
     id: str
     """The unique identifier of the subscription, a UUID of version 7 that the service assigns."""
     url: str
-    """The URL of the endpoint. Each delivery is a POST to it. If the operator sends the events of the subscription to an engine in place of deliveries, it is that of the engine, such as `nats://nats.example.com/svc`, without its credentials."""
+    """The URL of the endpoint. Each delivery is a POST to it. If the operator sends the events of the subscription to a broker in place of deliveries, it is that of the broker, such as `nats://nats.example.com/svc`, without its credentials."""
     events: EventSelection
     """The kinds of events that are delivered to the endpoint. The single element `*` stands for all kinds, including those that are added later."""
     enabled: bool

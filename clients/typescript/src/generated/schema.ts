@@ -2074,7 +2074,7 @@ export interface components {
              * @description The unique identifier of the subscription, a UUID of version 7 that the service assigns.
              */
             id: string;
-            /** @description The URL of the endpoint. Each delivery is a POST to it. If the operator sends the events of the subscription to an engine in place of deliveries, it is that of the engine, such as `nats://nats.example.com/svc`, without its credentials. */
+            /** @description The URL of the endpoint. Each delivery is a POST to it. If the operator sends the events of the subscription to a broker in place of deliveries, it is that of the broker, such as `nats://nats.example.com/svc`, without its credentials. */
             url: string;
             /** @description The kinds of events that are delivered to the endpoint. The single element `*` stands for all kinds, including those that are added later. */
             events: components["schemas"]["EventSelection"];
@@ -2151,7 +2151,7 @@ export interface components {
              * @description The unique identifier of the subscription, a UUID of version 7 that the service assigns.
              */
             id: string;
-            /** @description The URL of the endpoint. Each delivery is a POST to it. If the operator sends the events of the subscription to an engine in place of deliveries, it is that of the engine, such as `nats://nats.example.com/svc`, without its credentials. */
+            /** @description The URL of the endpoint. Each delivery is a POST to it. If the operator sends the events of the subscription to a broker in place of deliveries, it is that of the broker, such as `nats://nats.example.com/svc`, without its credentials. */
             url: string;
             /** @description The kinds of events that are delivered to the endpoint. The single element `*` stands for all kinds, including those that are added later. */
             events: components["schemas"]["EventSelection"];

@@ -136,7 +136,7 @@ pub const CREATE_TEMPORARY_WEBHOOK: Operation<TenantId, TemporaryWebhookCreate, 
         "The webhook subscription, with its secret.",
     );
 
-/// Creates a webhook subscription whose events go to an engine in place of deliveries.
+/// Creates a webhook subscription whose events go to a broker in place of deliveries.
 pub const CREATE_STREAM_WEBHOOK: Operation<TenantId, StreamCreate, WebhookSubscription> = Operation::new(
     "createStreamWebhook",
     Method::Post,
@@ -149,11 +149,11 @@ pub const CREATE_STREAM_WEBHOOK: Operation<TenantId, StreamCreate, WebhookSubscr
 .with_event_kinds()
 .creates_record(|created| created.id.uuid(), &Records::<WebhookSubscription>::GET)
 .described(
-    "Create a webhook whose events go to an engine",
-    "Creates a webhook subscription whose events are sent to an engine, such as NATS, in place of deliveries to an \
-     endpoint. It has no deliveries, retries, replays or tests: events wait until the engine takes them. The account \
-     sees it, with `url` as the URL of the engine without its credentials, and cannot change it. The server must be \
-     built with the client of the engine.",
+    "Create a webhook whose events go to a broker",
+    "Creates a webhook subscription whose events are sent to a broker, such as NATS, in place of deliveries to an \
+     endpoint. It has no deliveries, retries, replays or tests: events wait until the broker takes them. The account \
+     sees it, with `url` as the URL of the broker without its credentials, and cannot change it. The server must be \
+     built with the client of the broker.",
     "The webhook subscription.",
 );
 

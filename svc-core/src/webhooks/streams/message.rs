@@ -2,7 +2,7 @@
 
 use crate::webhooks::events::{self, Event};
 
-/// A message: an event on its way to an engine.
+/// A message: an event on its way to a broker.
 #[derive(Clone, Debug)]
 pub struct Message {
     /// The event.

@@ -17,7 +17,7 @@ use crate::webhooks::events::EventId;
 
 /// How long a lease lasts. Another process takes over so long after the one that sent has ended without giving it back.
 pub const LEASE: Duration = Duration::from_secs(20);
-/// How long an [`Engine`] may take for a message, with its connection. So much of a lease has to be left for one to be published.
+/// How long an [`Broker`] may take for a message, with its connection. So much of a lease has to be left for one to be published.
 pub const MESSAGE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often a process without the lease looks whether it is free.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
@@ -28,11 +28,11 @@ const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
 /// The place that the messages of a stream are published to.
 #[async_trait]
-pub trait Engine: Send + Sync {
-    /// Publishes the first of some messages of one account, at least one, and returns how many there were once the engine has
+pub trait Broker: Send + Sync {
+    /// Publishes the first of some messages of one account, at least one, and returns how many there were once the broker has
     /// stored all of them. They must not be empty.
     ///
-    /// It publishes several only if the engine stores them in their order and all or none of them. It takes less
+    /// It publishes several only if the broker stores them in their order and all or none of them. It takes less
     /// than [`MESSAGE_TIMEOUT`].
     ///
     /// # Errors
@@ -43,11 +43,11 @@ pub trait Engine: Send + Sync {
 /// Why messages were not published, or may not have been.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PublishError {
-    /// The engine does not take this message. The account waits, and the others go on.
-    #[error("the engine refuses the message: {0}")]
+    /// The broker does not take this message. The account waits, and the others go on.
+    #[error("the broker refuses the message: {0}")]
     Refused(String),
-    /// The engine cannot be reached or takes no message. All accounts wait.
-    #[error("the engine is not available: {0}")]
+    /// The broker cannot be reached or takes no message. All accounts wait.
+    #[error("the broker is not available: {0}")]
     Unavailable(String),
 }
 
@@ -92,7 +92,7 @@ impl StepReport {
     }
 }
 
-/// An account whose next message the engine refuses.
+/// An account whose next message the broker refuses.
 #[derive(Clone, Copy, Debug)]
 struct Refusal {
     failures: u32,
@@ -106,7 +106,7 @@ pub struct Sender {
     lease: Uuid,
     lease_ends_at: Option<Timestamp>,
     after: Option<TenantId>,
-    /// How many steps in a row found the engine unavailable.
+    /// How many steps in a row found the broker unavailable.
     failures: u32,
     refused: BTreeMap<TenantId, Refusal>,
 }
@@ -125,7 +125,7 @@ impl Sender {
     ///
     /// # Cancel safety
     /// A step that is dropped leaves messages that are published again.
-    pub async fn step(&mut self, store: &dyn Store, engine: &dyn Engine) -> Result<StepReport, Error> {
+    pub async fn step(&mut self, store: &dyn Store, broker: &dyn Broker) -> Result<StepReport, Error> {
         let Some(lease_ends_at) = self.hold(store).await? else {
             return Ok(StepReport::idle(false, Next::Wait(LOOK_AGAIN)));
         };
@@ -140,7 +140,7 @@ impl Sender {
             return Ok(StepReport::idle(false, Next::Wait(LOOK_AGAIN)));
         };
         let deadline = lease_ends_at.minus(MESSAGE_TIMEOUT);
-        let published = join_all(batch.accounts.iter().map(|account| publish(engine, store.env(), account, deadline)));
+        let published = join_all(batch.accounts.iter().map(|account| publish(broker, store.env(), account, deadline)));
         let published = published.await;
 
         let mut report = StepReport::idle(true, if batch.has_more { Next::Now } else { Next::Poll });
@@ -252,14 +252,14 @@ impl Sender {
 
 /// Publishes the messages of an account in their order until one fails or the time is up. Returns how many were confirmed.
 async fn publish(
-    engine: &dyn Engine,
+    broker: &dyn Broker,
     env: &Env,
     account: &AccountBatch,
     deadline: Timestamp,
 ) -> (usize, Option<PublishError>) {
     let mut confirmed = 0;
     while confirmed < account.messages.len() && env.now() < deadline {
-        match engine.publish(&account.messages[confirmed..]).await {
+        match broker.publish(&account.messages[confirmed..]).await {
             Ok(published) => confirmed += published.clamp(1, account.messages.len() - confirmed),
             Err(error) => return (confirmed, Some(error)),
         }

@@ -88,10 +88,10 @@ impl WebhookCreate {
     }
 }
 
-/// A new subscription whose events go to an engine in place of deliveries. It is enabled from the start.
+/// A new subscription whose events go to a broker in place of deliveries. It is enabled from the start.
 #[derive(Clone, Debug, PartialEq, Input)]
 pub struct StreamCreate {
-    /// The URL of the engine, such as `nats://user:password@nats.example.com:4222/svc`, with `nats`, `amqp` or `kafka`, or over TLS
+    /// The URL of the broker, such as `nats://user:password@nats.example.com:4222/svc`, with `nats`, `amqp` or `kafka`, or over TLS
     /// `tls`, `amqps` or `kafka+ssl`. No response has its user name, its password or its parameters.
     pub to: Unredacted<StreamUrl>,
     /// The kinds of events to send, or `["*"]` for all of them, including those that are added later. Repeated kinds are

@@ -1,4 +1,4 @@
-//! Subscriptions whose events go to an engine in place of deliveries (`docs/streams.md`). Operators alone set them up.
+//! Subscriptions whose events go to a broker in place of deliveries (`docs/streams.md`). Operators alone set them up.
 
 use super::changes::check_count;
 use super::{StreamCreate, WebhookCreate, WebhookSubscription};
@@ -12,7 +12,7 @@ use crate::values::{TenantId, WebhookUrl};
 use crate::webhooks::options::Unredacted;
 use crate::webhooks::streams::{Stream, StreamKey};
 
-/// Creates a subscription whose events go to an engine, from now on.
+/// Creates a subscription whose events go to a broker, from now on.
 ///
 /// # Errors
 /// [`Error::Validation`] for `events`; [`Error::LimitReached`].
@@ -42,7 +42,7 @@ fn require_operator(tx: &dyn Tx) -> Result<(), Error> {
     match tx.actor() {
         Actor::System | Actor::Cli(_) | Actor::PlatformKey(_) => Ok(()),
         _ => Err(Error::NotAllowed(
-            "The events of this subscription go to an engine of the operator, who alone can set it up, change it and \
+            "The events of this subscription go to a broker of the operator, who alone can set it up, change it and \
              delete it."
                 .to_owned(),
         )),
@@ -63,7 +63,7 @@ impl WebhookSubscription {
         if self.stream_url.is_none() {
             return Ok(());
         }
-        let reason = "The events of this subscription go to an engine, so it has no deliveries, tests or secrets.";
+        let reason = "The events of this subscription go to a broker, so it has no deliveries, tests or secrets.";
         Err(Error::NotAllowed(reason.to_owned()))
     }
 
@@ -84,7 +84,7 @@ impl WebhookSubscription {
             ("certificate_authority", self.certificate_authority.is_some()),
         ];
         if let Some((field, _)) = without_meaning.into_iter().find(|(_, is_set)| *is_set) {
-            let reason = "cannot be set, as the events of this subscription go to an engine";
+            let reason = "cannot be set, as the events of this subscription go to a broker";
             return Err(Issue::new(FieldCode::ReadOnlyField, reason).on(field));
         }
         tx.env().event_kinds.check(&self.events, Some(&before.events)).map_err(|issue| issue.on("events"))?;

@@ -1,6 +1,5 @@
 //! A delivery: its attempts, what was sent and what came back, and sending it again.
 
-use svc_core::error::Error;
 use svc_core::values::Patch;
 use svc_core::webhooks::deliveries::{AttemptLog, Delivery, DeliveryId};
 use svc_core::webhooks::replays;

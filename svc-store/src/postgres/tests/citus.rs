@@ -260,8 +260,8 @@ async fn the_accounts_of_each_server_are_known_and_asked_for_alone() {
     assert_eq!(servers.iter().map(|(server, _)| *server).collect::<Vec<_>>(), [1, 2]);
     assert_eq!(servers.iter().flat_map(|(_, accounts)| accounts.clone()).collect::<BTreeSet<_>>(), all);
     // The odd ones are on the second server.
-    let locks = (1..16)
-        .step_by(2)
+    let locks = [1, 3]
+        .into_iter()
         .flat_map(|n| ["endpoint_schedule", "replays", "tenants"].map(|table| format!("{table}_p{n:02}")));
     let lock = format!("BEGIN; LOCK TABLE {} IN ACCESS EXCLUSIVE MODE", locks.collect::<Vec<_>>().join(", "));
     away.client.batch_execute(&lock).await.unwrap();

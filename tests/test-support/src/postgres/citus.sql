@@ -19,10 +19,10 @@ BEGIN
 END $$;
 
 -- Each partition is a shard, and every other one on the same server.
-CREATE VIEW pg_dist_placement AS SELECT n::bigint AS shardid, n % 2 + 1 AS groupid FROM generate_series(0, 15) AS n;
+CREATE VIEW pg_dist_placement AS SELECT n::bigint AS shardid, n % 2 + 1 AS groupid FROM generate_series(0, 3) AS n;
 
 CREATE FUNCTION get_shard_id_for_distribution_column(of regclass, value uuid) RETURNS bigint LANGUAGE sql STABLE AS $$
-    SELECT n FROM generate_series(0, 15) AS n WHERE satisfies_hash_partition(of, 16, n, value)
+    SELECT n FROM generate_series(0, 3) AS n WHERE satisfies_hash_partition(of, 4, n, value)
 $$;
 
 CREATE FUNCTION run_command_on_all_nodes(command text) RETURNS TABLE (result text) LANGUAGE plpgsql AS $$
@@ -33,7 +33,7 @@ END $$;
 CREATE FUNCTION create_distributed_table(of regclass, key text, colocate_with text DEFAULT 'default')
 RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    partitions CONSTANT integer := 16;
+    partitions CONSTANT integer := 4;
     place CONSTANT smallint := (SELECT attnum FROM pg_attribute WHERE attrelid = of AND attname = key);
     whole CONSTANT text := of || '_whole';
     definitions text[];
