@@ -200,7 +200,8 @@ fn refunded_amount(data: &str) -> Option<Amount> {
     serde_json::from_str(data).ok().map(|Refund { refunded_amount }| refunded_amount)
 }
 
-/// Returns whether an entry is derived from an event. The entries that the log has of its own are named by their actions.
+/// Returns whether an entry is derived from an event. The entries that the log has of its own are named by their actions, which no
+/// built-in kind of event has as its second word.
 fn is_of_event(entry: &AuditEntry) -> bool {
     match AuditAction::from_text(&entry.action) {
         None => true,

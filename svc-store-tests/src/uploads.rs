@@ -10,7 +10,7 @@ impl Harness {
     pub(super) async fn upload(&self, tenant: TenantId, content: &[u8]) -> Upload {
         let input = UploadCreate {
             name: "contacts.csv".to_owned(),
-            created_by: "dashboard:ada@example.com".to_owned(),
+            created_by: "ada@example.com".to_owned(),
             choices: "{\"kind\":\"contacts\"}".to_owned(),
             content: content.to_vec(),
         };

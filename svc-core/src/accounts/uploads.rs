@@ -29,7 +29,7 @@ pub struct Upload {
     pub tenant_id: TenantId,
     /// The name of the file.
     pub name: String,
-    /// The person who uploaded it, as the audit log names them.
+    /// The person who uploaded it, as the session names them.
     pub created_by: String,
     /// The choices of the person.
     pub choices: String,
@@ -46,7 +46,7 @@ pub struct Upload {
 pub struct UploadCreate {
     /// The name of the file.
     pub name: String,
-    /// The person who uploaded it, as the audit log names them.
+    /// The person who uploaded it, as the session names them.
     pub created_by: String,
     /// The choices of the person.
     pub choices: String,

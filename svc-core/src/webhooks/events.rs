@@ -21,7 +21,7 @@ use crate::webhooks::samples;
 use crate::webhooks::subscriptions::SubscriptionId;
 
 /// The first words of the kinds of events about records of the service.
-pub(crate) const RECORDS: [&str; 6] = ["contact", "invoice", "quote", "booking", "job", PAYMENT];
+pub(crate) const RECORDS: &[&str] = &["contact", "invoice", "quote", "booking", "job", PAYMENT];
 /// The first word of the kinds of events about payments.
 pub const PAYMENT: &str = "payment";
 

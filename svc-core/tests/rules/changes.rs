@@ -1,6 +1,7 @@
 //! What the history of a record and the audit log of the dashboard show: one change for each operation.
 
 use futures_util::FutureExt as _;
+use svc_core::accounts::audit::AuditAction;
 use svc_core::changes::{Change, ChangeFilter};
 use svc_core::prelude::*;
 
@@ -69,5 +70,14 @@ fn each_operation_is_one_change_on_pages_of_any_size() {
         assert_eq!(changes.iter().map(words).collect::<Vec<_>>(), its_own, "pages of {size}");
         let invoices = ChangeFilter { object_kind: Some("invoice".to_owned()), ..ChangeFilter::default() };
         assert_eq!(rules.changes(&invoices, size).len(), 8, "pages of {size}");
+    }
+}
+
+/// Such an event would be taken for an entry that the log has of its own, and would have no link.
+#[test]
+fn no_kind_of_event_ends_like_an_action_of_the_audit_log() {
+    for kind in EventKind::BUILT_IN {
+        let (_, action) = kind.as_str().split_once('.').unwrap();
+        assert_eq!(AuditAction::from_text(action), None, "{kind}");
     }
 }

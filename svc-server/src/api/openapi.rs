@@ -52,7 +52,7 @@ const INFO: &str = include_str!("openapi/introduction.md");
 const PLATFORM_INFO: &str = include_str!("openapi/platform.md");
 
 /// The tags of the platform API that the public API does not have, or describes otherwise.
-const PLATFORM_TAGS: [(&str, &str); 15] = [
+const PLATFORM_TAGS: &[(&str, &str)] = &[
     (
         "accounts",
         "An account is that of one business. Everything else belongs to one account, whose id is in its path.",
@@ -96,7 +96,7 @@ const PLATFORM_TAGS: [(&str, &str); 15] = [
 ];
 
 /// The tags, which group the operations by collection.
-const TAGS: [(&str, &str); 8] = [
+const TAGS: &[(&str, &str)] = &[
     ("ping", "Check an API key and the connection to the service."),
     (
         "contacts",

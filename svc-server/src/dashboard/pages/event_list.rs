@@ -1,5 +1,6 @@
 //! The newest events, as lists show them.
 
+use serde::Deserialize;
 use serde_json::{Map, Value};
 use svc_core::error::Error;
 use svc_core::requests::RequestFilter;
@@ -86,8 +87,16 @@ fn is_number(name: &str) -> bool {
 
 /// Returns whether an event is about the record with this id or name, such as `INV-0001`.
 pub(super) fn is_about(event: &Event, text: &str) -> bool {
-    let record = EventRecord::of(event);
-    record.id == text || record.name.is_some_and(|name| name.eq_ignore_ascii_case(text))
+    #[derive(Deserialize)]
+    struct RecordWithId {
+        id: Value,
+    }
+    let record = serde_json::from_str(event.data.get());
+    if record.is_ok_and(|RecordWithId { id }| id_text(&id) == text) {
+        return true;
+    }
+    // Other events may be large, and have no name.
+    event.record_id().is_some() && EventRecord::of(event).name.is_some_and(|name| name.eq_ignore_ascii_case(text))
 }
 
 /// Returns an id, or the beginning of a long one.

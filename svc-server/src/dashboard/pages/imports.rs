@@ -65,7 +65,7 @@ pub(crate) async fn upload(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResp
     let plan = choices.plan(tenant).map_err(invalid)?;
     let content =
         blocking(move || plan.columns(source(content.clone(), 0)?).map(|_| content)).await?.map_err(invalid)?;
-    let created_by = cx.session.actor().to_string();
+    let created_by = cx.session.identity.clone();
     let input = UploadCreate { name, created_by, choices: to_text(&choices)?, content };
     let id = submit(cx, tenant.id, "uploads.create", input, async |tx, form| {
         Ok(uploads::create(tx, form.tenant, &form.input).await?.id)

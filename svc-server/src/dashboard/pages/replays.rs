@@ -123,7 +123,7 @@ fn question(cx: &Context<'_>, tenant: &Tenant, endpoint: &WebhookSubscription, r
         ("until", replay.until.as_micros().to_string()),
     ];
     let count = format!("{}{more}", number(replay.total));
-    let deliveries = format!("{count} {}", if count == "1" { "delivery" } else { "deliveries" });
+    let deliveries = format!("{count} {}", if replay.total == 1 { "delivery" } else { "deliveries" });
     section(
         &deliveries,
         html! {
@@ -193,7 +193,7 @@ pub(super) async fn begin(
     Ok(cx.see_other(&format!("/replays/{replay}")))
 }
 
-/// Shows how far a recovery has come.
+/// Shows how far a replay has come.
 pub(crate) async fn progress(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let replay = cx.svc.account(tenant.id).replays().get(cx.id::<ReplayId>()?).await?;
     let endpoint = if_found(cx.svc.account(tenant.id).webhooks().get(replay.subscription_id).await)?;

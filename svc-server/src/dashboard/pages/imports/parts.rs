@@ -99,7 +99,7 @@ pub(super) fn files(cx: &Context<'_>, tenant: &Tenant, files: &[Upload]) -> Mark
         @for file in files {
             tr {
                 th scope="row" { a href=(cx.url(&format!("/import/{}", file.id))) { (isolated(&file.name)) } }
-                td { (person(file)) }
+                td { (file.created_by) }
                 td { (view.time(file.created_at)) }
                 td { (view.time(file.expires_at)) }
             }
@@ -115,14 +115,9 @@ pub(super) fn files(cx: &Context<'_>, tenant: &Tenant, files: &[Upload]) -> Mark
     }
 }
 
-/// Returns who uploaded a file, of whom the audit log says also that they used the dashboard.
-fn person(upload: &Upload) -> &str {
-    upload.created_by.strip_prefix("dashboard:").unwrap_or(&upload.created_by)
-}
-
 /// Returns a sentence about a file.
 pub(super) fn about(upload: &Upload, choices: &Choices) -> String {
-    format!("Import of {}, uploaded by {}.", choices.kind, person(upload))
+    format!("Import of {}, uploaded by {}.", choices.kind, upload.created_by)
 }
 
 /// Returns the button that deletes a file.

@@ -148,7 +148,8 @@ async fn show_days(cx: &Context<'_>, tenant: &Tenant, list: &Worklist, days: Day
         @if let Some(reason) = &error {
             p.banner.bad role="alert" { (reason) }
         } @else if records.is_empty() {
-            (empty(kind.icon, &format!("No {}", kind.collection), "None has this status on these days.", html! {}))
+            @let condition = if kind.records == RecordKind::Invoice { "is unpaid and due" } else { "has this status" };
+            (empty(kind.icon, "None", &format!("No {} {condition} on these days.", kind.one), html! {}))
         } @else {
             (selected::form(cx, kind))
             (record_table(cx, kind, &records, &values, "", true))
