@@ -30,6 +30,9 @@ pub const FEED_DAYS_BEFORE: i64 = 92;
 /// How many days after today the feed ends.
 pub const FEED_DAYS_AFTER: i64 = 366;
 
+/// The highest number of entries that [`overlapping`] returns.
+pub const MAX_OVERLAPPING: usize = 10;
+
 /// The number of records that are read at a time.
 const BATCH: u32 = 500;
 
@@ -149,6 +152,27 @@ impl Entry {
 /// [`Error::Store`].
 pub async fn read(tx: &mut dyn Tx, tenant: TenantId, range: Range<Timestamp>) -> Result<Calendar, Error> {
     read_at_most(tx, tenant, range, MAX_ENTRIES).await
+}
+
+/// Returns the bookings and planned jobs that take place at the same time as a record with these times, without itself and those that
+/// were called off: the soonest first, and at most [`MAX_OVERLAPPING`]. Of those that began before, it looks at the latest 500 of
+/// each kind.
+///
+/// # Errors
+/// [`Error::Store`].
+pub async fn overlapping(
+    tx: &mut dyn Tx,
+    tenant: TenantId,
+    id: Uuid,
+    times: Range<Timestamp>,
+) -> Result<Vec<Entry>, Error> {
+    if times.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut entries = read_at_most(tx, tenant, times, BATCH as usize).await?.entries;
+    entries.retain(|entry| entry.id != id && entry.certainty != Certainty::Cancelled);
+    entries.truncate(MAX_OVERLAPPING);
+    Ok(entries)
 }
 
 async fn read_at_most(

@@ -37,6 +37,6 @@ pub use self::transfer::{
     FieldProblem, ImportCreate, ImportKind, ImportReport, ImportRows, ImportedRow, RowOutcome, RowProblem,
 };
 pub use self::values::{
-    AtLeastOne, EmittableKind, KeyScopes, RedirectUris, Seconds, StatusFilter, Statuses, WebhookCount,
+    AtLeastOne, DaysUntilDue, EmittableKind, KeyScopes, RedirectUris, Seconds, StatusFilter, Statuses, WebhookCount,
     WriteLimitChanges, Zone,
 };

@@ -52,6 +52,9 @@ pub struct ApiRequest {
     pub status: u16,
     /// The code of the error, such as `validation_failed`. Null if the request succeeded.
     pub code: Option<String>,
+    /// The fields that failed, each with the code of its mistake, such as `email invalid_format, total out_of_range`: at most five. Null
+    /// if no field failed.
+    pub failing_fields: Option<String>,
     /// When the request arrived.
     pub started_at: Timestamp,
     /// The time from the arrival of the request to its response, in microseconds.

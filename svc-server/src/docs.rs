@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
 use http::request::Parts;
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use svc_core::crypto::sha256;
 
 use crate::kernel::listener::{Kind, Route, Surface};
@@ -80,6 +80,8 @@ enum DocsFile {
     Program(&'static str),
     /// The search of the guides.
     Search,
+    /// The page in place of one that there is not, in this many folders.
+    Missing(usize),
 }
 
 impl DocsFile {
@@ -103,7 +105,8 @@ impl DocsFile {
                 }
                 match name.strip_suffix(".md") {
                     Some(name) => guides::guide(name).map(Self::Text),
-                    None => guides::guide(name).map(Self::Guide),
+                    None if name.contains('.') => None,
+                    None => Some(guides::guide(name).map_or(Self::Missing(name.matches('/').count()), Self::Guide)),
                 }
             }
         }
@@ -130,7 +133,7 @@ impl Docs {
     fn response(&self, file: DocsFile, query: &str, known: &[String]) -> Outcome {
         let mut headers = HeaderMap::new();
         let policy = match file {
-            DocsFile::Guide(_) | DocsFile::Search => GUIDE_POLICY,
+            DocsFile::Guide(_) | DocsFile::Search | DocsFile::Missing(_) => GUIDE_POLICY,
             DocsFile::Picture(_) => PICTURE_POLICY,
             _ => POLICY,
         };
@@ -148,6 +151,7 @@ impl Docs {
                 let words = url::form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "q");
                 (HTML, guides::results(&words.map(|(_, words)| words).unwrap_or_default()).into())
             }
+            DocsFile::Missing(folders) => (HTML, guides::missing(folders).into()),
             DocsFile::Viewer => {
                 let etag = self.viewer_etag.get_or_init(|| format!("\"{}\"", hex::encode(&sha256(VIEWER)[..16])));
                 if known.contains(etag) {
@@ -162,7 +166,8 @@ impl Docs {
         headers.insert(CONTENT_TYPE, kind);
         headers.insert(CONTENT_SECURITY_POLICY, policy);
         headers.extend([OPENER_POLICY]);
-        Outcome::ok(headers, body)
+        let status = if matches!(file, DocsFile::Missing(_)) { StatusCode::NOT_FOUND } else { StatusCode::OK };
+        Outcome::http(status, headers, body)
     }
 }
 
@@ -243,6 +248,23 @@ mod tests {
             assert!(page.contains(&format!("\"/a&quot;b{path}\"")), "{path}: {page}");
         }
         assert!(!page.contains("://"), "no other host: {page}");
+    }
+
+    #[test]
+    fn a_page_that_there_is_not_leads_to_those_that_there_are() {
+        let docs = Docs::new("", BASE, true);
+        for (path, root) in [("/docs/unknown", ""), ("/docs/operations/unknown", "../")] {
+            let found = DocsFile::at(path).unwrap();
+            let Outcome::Http(response) = docs.response(found, "", &[]) else { panic!("{path}") };
+            assert_eq!(response.status(), StatusCode::NOT_FOUND, "{path}");
+            let (_, page) = file(&docs, found);
+            let page = std::str::from_utf8(&page).unwrap();
+            assert!(page.contains("There is no such page"), "{page}");
+            assert!(page.contains(&format!("href=\"{root}webhooks\"")), "{page}");
+        }
+        for ending in ["md", "js"] {
+            assert!(DocsFile::at(&format!("/docs/unknown.{ending}")).is_none(), "{ending}");
+        }
     }
 
     #[test]

@@ -43,9 +43,9 @@ test("on a small screen a month is the list of the days that have entries", asyn
   await signIn(page, demo.linkFor(demo.variables.SVC_TENANT, "viewer"));
   await page.goto(url("month"));
   assert.equal(await page.locator(".calendar td:visible").count(), 1);
-  await page.getByRole("link", { name: /Wednesday, 2031-03-19/ }).waitFor();
+  await page.getByRole("link", { name: /Wednesday, 19 Mar 2031/ }).waitFor();
   await page.getByRole("link", { name: /and 4 more/ }).click();
-  await page.getByRole("heading", { name: "Wednesday, 2031-03-19" }).waitFor();
+  await page.getByRole("heading", { name: "Wednesday, 19 Mar 2031" }).waitFor();
   await page.context().close();
 });
 
@@ -66,6 +66,12 @@ test("an entry opens its record, and a free day or hour the form of a booking wi
   await page.getByRole("link", { name: "New booking at 14:00" }).click();
   await page.waitForURL(/bookings\/new/);
   assert.equal(await page.getByLabel("Starts", { exact: false }).first().inputValue(), "2031-03-19T14:00");
+  // Anywhere in the rows of an entry.
+  await page.goto(url("day"));
+  const block = page.locator(".timeline .block").first();
+  const size = await block.boundingBox();
+  await block.click({ position: { x: size.width - 8, y: size.height - 8 } });
+  await page.waitForURL(/bookings\/[0-9a-f-]{36}$/);
   assertNoFaults(page, "the calendar");
   await page.context().close();
 });

@@ -43,12 +43,16 @@ async fn work_on_accounts(platform: &Platform) -> AccountClient {
         max_webhooks: Patch::Set(Some(WebhookCount(7))),
         address: Patch::Set(Some("1 Quay Street\nSydney".parse().unwrap())),
         tax_number: Patch::Set(Some("ABN 51 824 753 556".parse().unwrap())),
+        days_until_due: Patch::Set(Some(DaysUntilDue(30))),
+        payment_details: Patch::Set(Some("BSB 062-000\nAccount 1234 5678".parse().unwrap())),
         ..Default::default()
     };
     let changed = accounts.update_if(&created.etag, created.id, &change).await.unwrap();
     assert_eq!((changed.write_rate_limits.jobs, changed.max_webhooks), (Some(5), Some(7)));
     let printed = (changed.address.as_ref().unwrap().as_str(), changed.tax_number.as_ref().unwrap().as_str());
     assert_eq!(printed, ("1 Quay Street\nSydney", "ABN 51 824 753 556"));
+    let terms = (changed.days_until_due, changed.payment_details.as_ref().unwrap().as_str());
+    assert_eq!(terms, (Some(30), "BSB 062-000\nAccount 1234 5678"));
     let stale = accounts.update_if(&created.etag, created.id, &change).await.unwrap_err();
     assert_eq!(stale.code(), Some("precondition_failed"));
     // The server has an account of its own.

@@ -10,7 +10,8 @@ use svc_core::accounts::limits::{CappedCollection, parse_limit, parse_max_webhoo
 use svc_core::accounts::tenants::DeveloperAccess;
 use svc_core::error::Issue;
 use svc_core::platform::{
-    Account, AccountCreate, AccountUpdate, AtLeastOne, WebhookCount, WriteLimitChanges, WriteLimits, Zone, operations,
+    Account, AccountCreate, AccountUpdate, AtLeastOne, DaysUntilDue, WebhookCount, WriteLimitChanges, WriteLimits,
+    Zone, operations,
 };
 use svc_core::values::{Currency, Note, Patch, TenantId, Text, TimeZone};
 
@@ -94,8 +95,7 @@ pub(crate) enum AccountCommand {
     ///
     /// Settings that are not named stay. Limits replace the server's --rate-limit and --write-rate-limit.
     #[command(after_help = "Examples:\n  svc account set 8d2f41c07b9e --currency NZD\n  \
-                      svc account set 8d2f41c07b9e --rate-limit 600 \\\n    \
-                      --write-rate-limit contacts=300 --write-rate-limit quotes=default")]
+                      svc account set 8d2f41c07b9e --rate-limit 600 --write-rate-limit quotes=default")]
     Set {
         /// Id of the account.
         id: IdArg,
@@ -149,23 +149,27 @@ pub(crate) struct AccountChanges {
     #[arg(long, value_parser = Currency::parse, value_name = "CODE")]
     currency: Option<Currency>,
     /// Postal address for invoices and quotes, of at most 500 characters; empty removes it.
-    #[arg(long, value_parser = parse_address, value_name = "TEXT")]
-    address: Option<Address>,
+    #[arg(long, value_parser = parse_lines, value_name = "TEXT")]
+    address: Option<Lines>,
     /// Tax number for invoices and quotes, such as 'ABN 51 824 753 556'; empty removes it.
     #[arg(long, value_parser = parse_tax_number, value_name = "TEXT")]
     tax_number: Option<TaxNumber>,
-    /// Whether each email address may belong to only one contact: true or false.
+    /// Days after issue on which invoices without a due date are due, 0 to 365, or `none`.
+    #[arg(long, value_parser = parse_days_until_due, allow_hyphen_values = true, value_name = "DAYS|none")]
+    days_until_due: Option<DueTerms>,
+    /// How customers pay, for invoices, in at most 500 characters; empty removes it.
+    #[arg(long, value_parser = parse_lines, value_name = "TEXT")]
+    payment_details: Option<Lines>,
+    /// Whether each email address belongs to only one contact.
     #[arg(long, value_name = "BOOL")]
     unique_contact_email: Option<bool>,
     /// Requests per minute for each of the account's keys, or `default` for the server's limit.
     #[arg(long, value_parser = parse_limit_or_default, allow_hyphen_values = true, value_name = "N|default")]
     rate_limit: Option<Limit>,
-    /// Writes per minute for each of the account's keys, counted per method and route of a resource: quotes=20, or
-    /// quotes=default for the server's limit. The option can be repeated.
+    /// Writes per minute, key, method and route: quotes=20, or quotes=default. Can be repeated.
     #[arg(long, value_parser = parse_write_limit_or_default, value_delimiter = ',', value_name = "RESOURCE=N|default")]
     write_rate_limit: Vec<(CappedCollection, Limit)>,
-    /// The number of webhook subscriptions that the account can have, from 1 to 1000, or `default` for the server's limit.
-    /// Those that it has stay, even if they are more.
+    /// Webhook subscriptions that the account can have, 1 to 1000, or `default`.
     #[arg(long, value_parser = parse_max_webhooks_or_default, allow_hyphen_values = true, value_name = "N|default")]
     max_webhooks: Option<MaxWebhooks>,
 }
@@ -173,14 +177,25 @@ pub(crate) struct AccountChanges {
 /// A rate limit in requests per minute. `None` stands for the server's limit.
 type Limit = Option<NonZeroU32>;
 
-/// The address of a business. `None` removes it.
-type Address = Option<Note<500>>;
+/// A text of several lines for invoices. `None` removes it.
+type Lines = Option<Note<500>>;
 
 /// The tax number of a business. `None` removes it.
 type TaxNumber = Option<Text<100>>;
 
-/// Parses an address, or an empty text, which is `None`.
-fn parse_address(text: &str) -> Result<Address, Issue> {
+/// The days until an invoice is due. `None` for no due date.
+type DueTerms = Option<DaysUntilDue>;
+
+/// Parses a number of days, or `none`.
+fn parse_days_until_due(text: &str) -> Result<DueTerms, Issue> {
+    if text == "none" {
+        return Ok(None);
+    }
+    DaysUntilDue::parse(text).map(Some).map_err(|issue| Issue { message: format!("{issue}, or none").into(), ..issue })
+}
+
+/// Parses lines, or an empty text, which is `None`.
+fn parse_lines(text: &str) -> Result<Lines, Issue> {
     Some(text).filter(|text| !text.trim().is_empty()).map(Note::parse).transpose()
 }
 
@@ -294,6 +309,8 @@ fn update(changes: AccountChanges) -> AccountUpdate {
         currency,
         address,
         tax_number,
+        days_until_due,
+        payment_details,
         unique_contact_email,
         rate_limit,
         write_rate_limit,
@@ -306,6 +323,8 @@ fn update(changes: AccountChanges) -> AccountUpdate {
         currency: patch(currency),
         address: patch(address),
         tax_number: patch(tax_number),
+        days_until_due: patch(days_until_due),
+        payment_details: patch(payment_details),
         developer_access: Patch::Keep,
         unique_contact_email: patch(unique_contact_email),
         rate_limit: patch(rate_limit.map(|limit| limit.map(AtLeastOne))),
@@ -333,6 +352,8 @@ fn view(account: &Account) -> Value {
         "currency": account.currency,
         "address": account.address,
         "tax_number": account.tax_number,
+        "days_until_due": account.days_until_due,
+        "payment_details": account.payment_details,
         "created_at": account.created_at,
         "unique_contact_email": account.unique_contact_email,
         "limits": { "rate_limit": account.rate_limit, "write_rate_limits": account.write_rate_limits },
@@ -349,11 +370,10 @@ fn describe(account: &Account) -> Vec<Property> {
         state("developer access", account.developer_access).column(3, "ACCESS"),
         text("time zone", &account.time_zone).column(5, "TIME ZONE"),
         text("currency", account.currency).column(4, "CURRENCY"),
-        optional(
-            "address",
-            account.address.as_ref().map(|lines| lines.as_str().lines().collect::<Vec<_>>().join(", ")),
-        ),
+        optional("address", one_line(account.address.as_ref())),
         optional("tax number", account.tax_number.as_ref()),
+        optional("days until due", account.days_until_due),
+        optional("payment details", one_line(account.payment_details.as_ref())),
         text("unique contact email", account.unique_contact_email),
         text("rate limit", limit(account.rate_limit)),
         text("write rate limits", write_limits(&account.write_rate_limits)),
@@ -363,6 +383,10 @@ fn describe(account: &Account) -> Vec<Property> {
     fields.extend(account.sandbox_of.map(|of| text("sandbox of", of)));
     fields.extend(account.sandbox_id.map(|sandbox| text("sandbox", sandbox)));
     fields
+}
+
+fn one_line(lines: Option<&Note<500>>) -> Option<String> {
+    lines.map(|lines| lines.as_str().lines().collect::<Vec<_>>().join(", "))
 }
 
 fn limit(limit: Option<u32>) -> String {

@@ -170,7 +170,8 @@ fn json(request: &ApiRequest) -> String {
 
 /// Formats a request as one line for people.
 fn line(request: &ApiRequest, keys: &[ApiKey]) -> String {
-    let code = request.code.as_ref().map(|code| format!("  {code}")).unwrap_or_default();
+    let fields = request.failing_fields.as_ref().map(|fields| format!(" ({fields})")).unwrap_or_default();
+    let code = request.code.as_ref().map(|code| format!("  {code}{fields}")).unwrap_or_default();
     plain_line(&format!(
         "{}  {}  {:<6}  {}  {}  {}{code}",
         precise(request.started_at),

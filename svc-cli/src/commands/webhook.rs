@@ -55,7 +55,7 @@ pub(crate) enum WebhookCommand {
     /// Enable a webhook that was disabled, or paused after ten failed attempts in a row.
     ///
     /// New events are delivered from now on. Deliveries that are held stay held; send them with `svc delivery replay`.
-    /// Enabling an enabled webhook changes nothing.
+    /// Enabling an enabled webhook only ends a wait between its attempts.
     #[command(after_help = "Example:\n  svc webhook enable 4e80d7135c2b")]
     Enable(Target),
     /// Disable a webhook, so that nothing is delivered to it until it is enabled.

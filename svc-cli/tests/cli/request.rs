@@ -23,6 +23,7 @@ fn log(session: &Session, account: &str, key: &str, ago: u64, request: (&'static
             query: (method == "GET").then(|| "limit=10".to_owned()),
             status,
             code: (status >= 400).then(|| "not_found".to_owned()),
+            failing_fields: None,
             started_at,
             duration_us: 1_280 + ago * 200_000,
             events: u32::from(method == "POST"),

@@ -51,6 +51,11 @@ pub struct Tenant {
     pub address: Option<Note<500>>,
     /// The number under which the business is known to the tax office, with its name, such as `ABN 51 824 753 556`.
     pub tax_number: Option<Text<100>>,
+    /// How many days after its issue an invoice is due whose due date is not given, at most
+    /// [`DaysUntilDue::MAX`](crate::platform::DaysUntilDue::MAX). `None` for invoices without a due date.
+    pub days_until_due: Option<u32>,
+    /// How customers pay, such as the number of a bank account, for invoices, in several lines.
+    pub payment_details: Option<Note<500>>,
     /// Whether an email address may belong to one contact only. Deleted contacts do not count.
     pub unique_contact_email: bool,
     /// The rate limits that the keys of the tenant have in place of the server's.
@@ -77,6 +82,8 @@ impl Tenant {
             currency,
             address: None,
             tax_number: None,
+            days_until_due: None,
+            payment_details: None,
             unique_contact_email: true,
             limits: RateLimits::default(),
             max_webhooks: None,

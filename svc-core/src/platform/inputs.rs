@@ -4,7 +4,8 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::values::{
-    AtLeastOne, EmittableKind, KeyScopes, Seconds, StatusFilter, Statuses, WebhookCount, WriteLimitChanges, Zone,
+    AtLeastOne, DaysUntilDue, EmittableKind, KeyScopes, Seconds, StatusFilter, Statuses, WebhookCount,
+    WriteLimitChanges, Zone,
 };
 use crate::accounts::dashboard_links::INVITATION_LIFETIME;
 use crate::accounts::keys::KeyId;
@@ -66,6 +67,12 @@ pub struct AccountUpdate {
     /// The tax number of the business with its name, such as `ABN 51 824 753 556`, which its invoices and quotes show. Must be a
     /// single line. Null removes it.
     pub tax_number: Patch<Option<Text<100>>>,
+    /// How many days after `issue_date` an invoice is due that is created without a `due_date`, from 0 to 365. With null, such
+    /// an invoice has no due date.
+    pub days_until_due: Patch<Option<DaysUntilDue>>,
+    /// How customers pay, such as the number of a bank account, which invoices show that are to be paid. It may have several lines.
+    /// Null removes it.
+    pub payment_details: Patch<Option<Note<500>>>,
     /// Whether the keys of the account may use the API: `approved`, `pending` or `suspended`.
     pub developer_access: Patch<DeveloperAccess>,
     /// Whether no two contacts of the account that are not deleted can have the same email address.
@@ -92,6 +99,10 @@ impl AccountUpdate {
         self.currency.apply(&mut tenant.currency);
         self.address.apply(&mut tenant.address);
         self.tax_number.apply(&mut tenant.tax_number);
+        if let Patch::Set(days) = self.days_until_due {
+            tenant.days_until_due = days.map(|days| days.0);
+        }
+        self.payment_details.apply(&mut tenant.payment_details);
         self.developer_access.apply(&mut tenant.developer_access);
         self.unique_contact_email.apply(&mut tenant.unique_contact_email);
         if let Patch::Set(limit) = self.rate_limit {

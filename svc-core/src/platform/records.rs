@@ -36,6 +36,10 @@ pub struct Account {
     pub address: Option<Note<500>>,
     /// The tax number of the business with its name, which its invoices and quotes show. Null if it has none.
     pub tax_number: Option<Text<100>>,
+    /// How many days after `issue_date` an invoice is due that is created without a `due_date`. Null if it has no due date then.
+    pub days_until_due: Option<u32>,
+    /// How customers pay, which invoices show that are to be paid. It may have several lines. Null if nothing is said.
+    pub payment_details: Option<Note<500>>,
     /// Whether no two contacts of the account that are not deleted can have the same email address.
     pub unique_contact_email: bool,
     /// The limit of all requests of a key, per 60 seconds. Null if that of the server applies.
@@ -79,6 +83,8 @@ impl From<Tenant> for Account {
             currency: tenant.currency,
             address: tenant.address,
             tax_number: tenant.tax_number,
+            days_until_due: tenant.days_until_due,
+            payment_details: tenant.payment_details,
             unique_contact_email: tenant.unique_contact_email,
             rate_limit: rate_limit.map(u32::from),
             write_rate_limits: WriteLimits {

@@ -126,6 +126,35 @@ schema!(inline WebhookCount, "WebhookCount", |_| {
     json_schema!({ "type": "integer", "minimum": 1, "maximum": MAX_WEBHOOKS })
 });
 
+/// How many days after its issue an invoice is due, from 0 to 365.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct DaysUntilDue(pub u32);
+
+impl DaysUntilDue {
+    /// The highest number of days.
+    pub const MAX: u32 = 365;
+
+    /// Reads a whole number of days.
+    ///
+    /// # Errors
+    ///
+    /// `out_of_range` for any other text.
+    pub fn parse(text: &str) -> Result<Self, Issue> {
+        let days = text.parse().ok().filter(|days| *days <= Self::MAX);
+        days.map(Self).ok_or_else(|| out_of_range(0, Self::MAX))
+    }
+}
+
+impl FromJson for DaysUntilDue {
+    fn from_json(json: Json) -> Result<Self, Issue> {
+        whole_number(json, 0, Self::MAX).map(Self)
+    }
+}
+
+schema!(inline DaysUntilDue, "DaysUntilDue", |_| {
+    json_schema!({ "type": "integer", "minimum": 0, "maximum": DaysUntilDue::MAX })
+});
+
 pub(super) fn whole_number(json: Json, min: u32, max: u32) -> Result<u32, Issue> {
     let text = json.into_number()?;
     let digits = text.strip_prefix('-').unwrap_or(&text);

@@ -29,7 +29,8 @@ pub struct JobInvoicing {
     /// The amount to pay. Without it, or with null, it is the `actual_total` of the job, or its `estimated_total` if it has
     /// no other.
     pub total: Option<Decimal>,
-    /// The last day on which the invoice can be paid before it is overdue.
+    /// The last day on which the invoice can be paid before it is overdue. Without it, or with null, it follows from the account's
+    /// `days_until_due`, if that is set.
     pub due_date: Option<Date>,
 }
 

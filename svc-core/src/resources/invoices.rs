@@ -212,7 +212,8 @@ pub struct InvoiceCreate {
     pub currency: Option<Currency>,
     /// The day of issue. Without it, or with null, it is today in the account's time zone.
     pub issue_date: Option<Date>,
-    /// The last day on which the invoice can be paid before it is overdue.
+    /// The last day on which the invoice can be paid before it is overdue. Without it, or with null, it follows from the account's
+    /// `days_until_due`, if that is set.
     pub due_date: Option<Date>,
 }
 
@@ -315,13 +316,15 @@ pub async fn create(tx: &mut dyn Tx, tenant: TenantId, input: InvoiceCreate) -> 
     if let Some(contact) = input.contact_id {
         contacts::referenced(tx, tenant, contact).await?;
     }
+    let issue_date = input.issue_date.unwrap_or(settings.time_zone.date_at(WriteTime::new(tx, now).wall_clock));
+    let usual_due_date = settings.days_until_due.map(|days| issue_date.plus_days(days.into()));
     let invoice = Invoice {
         id: tx.env().id(now),
         invoice_number: tenants::next_number(tx, tenant, NumberKind::Invoice).await?,
         contact_id: input.contact_id,
         status: InvoiceStatus::Draft,
-        issue_date: Some(input.issue_date.unwrap_or(settings.time_zone.date_at(WriteTime::new(tx, now).wall_clock))),
-        due_date: input.due_date,
+        issue_date: Some(issue_date),
+        due_date: input.due_date.or(usual_due_date),
         total,
         currency,
         paid_at: None,

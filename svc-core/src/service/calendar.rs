@@ -2,10 +2,12 @@
 
 use std::ops::Range;
 
+use uuid::Uuid;
+
 use super::Svc;
 use super::executor::{Account, Runner};
 use crate::accounts::shared_links::{self, SharedLink, SharedLinkPurpose};
-use crate::calendar::{self, Calendar};
+use crate::calendar::{self, Calendar, Entry};
 use crate::error::Error;
 use crate::platform::{SharedAddress, SharedAddressCreate, operations};
 use crate::values::Timestamp;
@@ -37,6 +39,35 @@ impl Account<'_> {
         let read = self.runner.read("svc.account.calendar", (self.id, range), async |tx, (tenant, range)| {
             calendar::read(tx, *tenant, range.clone()).await
         });
+        read.await
+    }
+
+    /// Returns the bookings and planned jobs that take place at the same time as the one with this id and these times: the soonest
+    /// first, at most [`MAX_OVERLAPPING`](calendar::MAX_OVERLAPPING), and none that was called off.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// # let account = svc.account(tenant);
+    /// let contact = account.contacts().create(ContactCreate::named("Ada")).await?.id;
+    /// let at = |service: &str, start: &str| Ok(BookingCreate::new(contact, service.parse()?, start.parse()?));
+    /// let first = account.bookings().create(at("Visit", "2026-03-15T09:00:00Z")?).await?;
+    /// account.bookings().create(at("Repair", "2026-03-15T09:30:00Z")?).await?;
+    /// let others = account.overlapping(first.id.uuid(), first.start_time..first.end_time).await?;
+    /// assert_eq!(others[0].title, "Repair");
+    /// # Ok(()) });
+    /// ```
+    pub async fn overlapping(self, id: Uuid, times: Range<Timestamp>) -> Result<Vec<Entry>, Error> {
+        let read =
+            self.runner.read("svc.calendar.overlapping", (self.id, id, times), async |tx, (tenant, id, times)| {
+                calendar::overlapping(tx, *tenant, *id, times.clone()).await
+            });
         read.await
     }
 

@@ -230,6 +230,17 @@ impl Date {
         NAMES[usize::from(self.0.weekday().to_monday_zero_offset().unsigned_abs())]
     }
 
+    /// Returns the date as people write it in English, such as `14 Mar 2026`, which no country reads as another day.
+    ///
+    /// ```
+    /// use svc_core::values::Date;
+    /// assert_eq!(Date::parse("2026-03-04")?.in_words(), "4 Mar 2026");
+    /// # Ok::<(), svc_core::error::Issue>(())
+    /// ```
+    pub fn in_words(self) -> String {
+        self.0.strftime("%-d %b %Y").to_string()
+    }
+
     /// Returns its month and year in English, such as `March 2026`.
     pub fn month_and_year(self) -> String {
         self.0.strftime("%B %Y").to_string()

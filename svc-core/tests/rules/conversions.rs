@@ -53,6 +53,33 @@ fn a_quote_becomes_a_job_and_the_job_an_invoice() {
 }
 
 #[test]
+fn the_settings_of_the_account_say_when_an_invoice_without_a_due_date_is_due() {
+    let rules = Rules::new();
+    let due = |invoice: &Invoice| invoice.due_date.map(|date| date.to_string());
+    let contact = rules.contact();
+    let job = || -> Job {
+        let job: Job = rules.create(json!({ "title": "New pump", "contact_id": contact })).unwrap();
+        rules.update(job.id, json!({ "actual_total": 512.5 })).unwrap()
+    };
+    assert_eq!(due(&rules.invoice_job(job().id, None).unwrap()), None);
+    let set = |days| {
+        let change = move |tenant: &mut Tenant| tenant.days_until_due = days;
+        rules.account().change_settings(change).now_or_never().unwrap().unwrap();
+    };
+    set(Some(14));
+    assert_eq!(due(&rules.invoice_job(job().id, None).unwrap()).as_deref(), Some("2026-03-28"));
+    let issued = json!({ "total": 1, "issue_date": "2026-02-20" });
+    assert_eq!(due(&rules.invoice(issued).unwrap()).as_deref(), Some("2026-03-06"));
+    let given = json!({ "total": 1, "due_date": "2026-05-01" });
+    assert_eq!(due(&rules.invoice(given).unwrap()).as_deref(), Some("2026-05-01"));
+    set(Some(0));
+    assert_eq!(due(&rules.invoice(json!({ "total": 1, "due_date": null })).unwrap()).as_deref(), Some("2026-03-14"));
+    let last = json!({ "total": 1, "issue_date": "9999-12-31" });
+    set(Some(365));
+    assert_eq!(due(&rules.invoice(last).unwrap()).as_deref(), Some("9999-12-31"));
+}
+
+#[test]
 fn a_record_is_converted_once() {
     let rules = Rules::new();
     let quote = rules.quote_in("accepted", "480", "AUD");

@@ -2,7 +2,7 @@
 
 use maud::{Markup, PreEscaped, html};
 pub(super) use svc_core::values::grouped as number;
-use svc_core::values::{TimeZone, Timestamp};
+use svc_core::values::{Date, TimeZone, Timestamp};
 
 /// The context for rendering a part of a page of an account, also without a request: in a live list.
 #[derive(Clone, Copy)]
@@ -227,6 +227,29 @@ pub(super) fn last_used(now: Timestamp, at: Option<Timestamp>) -> String {
 /// Returns a time exactly, in the zone of the account.
 pub(super) fn exact_time(zone: &TimeZone, at: Timestamp) -> Markup {
     html! { time datetime=(at) title=(zone) { (zone.date_and_time_at(at)) } }
+}
+
+/// Returns a date as people write it.
+pub(super) fn day(date: Date) -> Markup {
+    html! { time datetime=(date) { (date.in_words()) } }
+}
+
+/// Returns a date with its day of the week.
+pub(super) fn long_date(date: Date) -> String {
+    format!("{}, {}", date.weekday(), date.in_words())
+}
+
+/// Returns a time as people write it, without its seconds, in the zone of the account. The exact time is its title.
+pub(super) fn minute(zone: &TimeZone, at: Timestamp) -> Markup {
+    let exact = format!("{} {zone}", zone.date_and_time_at(at));
+    html! { time datetime=(at) title=(exact) { (minute_in_words(zone, at)) } }
+}
+
+/// Returns a time as people write it, without its seconds, in the zone of the account.
+pub(super) fn minute_in_words(zone: &TimeZone, at: Timestamp) -> String {
+    let shown = zone.minute_at(at);
+    let clock = shown.split_once(' ').map_or("", |(_, clock)| clock);
+    format!("{}, {clock}", zone.date_at(at).in_words())
 }
 
 /// Returns a time as a distance from now.

@@ -20,16 +20,7 @@ const SANDBOX: &str = "/settings/sandbox";
 const ACCOUNT: &[Group] = &[
     ("", &[("/", "overview", "Overview"), ("/calendar", "calendar", "Calendar")]),
     (
-        "Webhooks",
-        &[
-            ("/webhooks", "webhook", "Webhooks"),
-            ("/deliveries", "delivery", "Deliveries"),
-            ("/events", "event", "Events"),
-            ("/requests", "request", "Requests"),
-        ],
-    ),
-    (
-        "Records",
+        "Business",
         &[
             ("/contacts", "contact", "Contacts"),
             ("/invoices", "invoice", "Invoices"),
@@ -37,6 +28,15 @@ const ACCOUNT: &[Group] = &[
             ("/quotes", "quote", "Quotes"),
             ("/bookings", "booking", "Bookings"),
             ("/jobs", "job", "Jobs"),
+        ],
+    ),
+    (
+        "Webhooks",
+        &[
+            ("/webhooks", "webhook", "Webhooks"),
+            ("/deliveries", "delivery", "Deliveries"),
+            ("/events", "event", "Events"),
+            ("/requests", "request", "Requests"),
         ],
     ),
     (

@@ -7,7 +7,7 @@ use svc_core::resources::quotes::{Quote, QuoteStatus};
 use svc_core::shared_documents::{Document, SharedDocument};
 use svc_core::values::{Amount, Date};
 
-use super::components::{facts, isolated};
+use super::components::{day, facts, isolated};
 use super::layout;
 use super::page_response::PageResponse;
 use super::site::Site;
@@ -36,7 +36,12 @@ pub(super) fn page(site: &Site, shown: &SharedDocument, actions: &Markup) -> Pag
                 }
                 @if let Some(contact) = &shown.contact { (customer(contact)) }
                 @match &shown.document {
-                    Document::Invoice(invoice) => { (invoice_facts(invoice)) }
+                    Document::Invoice(invoice) => {
+                        (invoice_facts(invoice))
+                        @if let Some(details) = tenant.payment_details.as_ref().filter(|_| left_to_pay(invoice) > 0) {
+                            section { h2 { "How to pay" } p.lines { (details.as_str()) } }
+                        }
+                    }
                     Document::Quote(quote) => { (quote_facts(quote)) }
                 }
             }
@@ -77,10 +82,6 @@ fn customer(contact: &Contact) -> Markup {
 
 fn invoice_facts(invoice: &Invoice) -> Markup {
     let money = |amount: Amount| html! { span.fixed { (amount.in_currency(invoice.currency)) } };
-    let left = match invoice.status {
-        InvoiceStatus::Cancelled | InvoiceStatus::Paid => 0,
-        _ => invoice.total.minor() - invoice.amount_paid.minor(),
-    };
     let mut rows = days(&[("Issued", invoice.issue_date), ("Due", invoice.due_date)]);
     rows.push(("Total", money(invoice.total)));
     // What is missing of a paid invoice was paid and refunded.
@@ -94,8 +95,19 @@ fn invoice_facts(invoice: &Invoice) -> Markup {
     } else {
         rows.push(("Paid", money(invoice.amount_paid)));
     }
-    rows.push(("Left to pay", html! { strong { (money(Amount::from_minor(left, invoice.currency.scale()))) } }));
+    rows.push((
+        "Left to pay",
+        html! { strong { (money(Amount::from_minor(left_to_pay(invoice), invoice.currency.scale()))) } },
+    ));
     facts(&rows)
+}
+
+/// Returns how much the customer has yet to pay, in the smallest unit of the currency.
+fn left_to_pay(invoice: &Invoice) -> i64 {
+    match invoice.status {
+        InvoiceStatus::Cancelled | InvoiceStatus::Paid => 0,
+        _ => invoice.total.minor() - invoice.amount_paid.minor(),
+    }
 }
 
 fn quote_facts(quote: &Quote) -> Markup {
@@ -106,7 +118,7 @@ fn quote_facts(quote: &Quote) -> Markup {
 
 /// Returns those of the days that there are, in the calendar of the account.
 fn days(days: &[(&'static str, Option<Date>)]) -> Vec<(&'static str, Markup)> {
-    let known = days.iter().filter_map(|(name, day)| day.map(|day| (*name, html! { time datetime=(day) { (day) } })));
+    let known = days.iter().filter_map(|(name, date)| date.map(|date| (*name, day(date))));
     known.collect()
 }
 
@@ -128,7 +140,7 @@ fn state(shown: &SharedDocument) -> Markup {
             QuoteStatus::Sent | QuoteStatus::Viewed => quote
                 .valid_until
                 .filter(|_| shown.has_expired())
-                .map(|day| format!("Expired. It was valid until {day}. Ask for a new quote.")),
+                .map(|day| format!("Expired. It was valid until {}. Ask for a new quote.", day.in_words())),
         },
     };
     html! {

@@ -120,11 +120,11 @@ fn actions(shown: &SharedDocument, problem: Option<&str>) -> Markup {
     html! {
         @if let Some(reason) = problem { p.banner.bad role="alert" { (reason) } }
         div.actions {
-            button.js type="button" data-print { "Print" }
             @if let Document::Quote(quote) = &shown.document && shown.awaits_decision() {
                 (confirmed("Accept", "primary", "accept", quote, &shown.tenant.name))
                 (confirmed("Decline", "danger", "decline", quote, &shown.tenant.name))
             }
+            button.js type="button" data-print { "Print" }
         }
     }
 }
@@ -134,7 +134,7 @@ fn confirmed(label: &str, class: &str, decision: &str, quote: &Quote, business: 
     let total = quote.total.in_currency(quote.currency);
     html! {
         details.confirm {
-            summary.button { (label) }
+            summary class={ "button " @if class == "primary" { (class) } } { (label) }
             form method="post" {
                 p { (label) " quote " (quote.quote_number) " of " (business) ", " (total) "? You cannot take it back here." }
                 input type="hidden" name="decision" value=(decision);

@@ -107,6 +107,12 @@ pub(super) fn results(query: &str) -> String {
     layout("Search", "search", &content, &[], &query)
 }
 
+/// Returns the page in place of one that there is not, whose path has this many folders.
+pub(super) fn missing(folders: usize) -> String {
+    let content = "<h1>There is no such page</h1>\n<p>Choose one of the guides, or search them.</p>\n";
+    layout("Not found", &"/".repeat(folders), content, &[], "")
+}
+
 /// Returns a section that a search found.
 fn result(section: &Section, query: &str) -> String {
     let page = titles().find(|entry| entry.name == section.page).map_or(section.page, |entry| entry.title);

@@ -78,6 +78,8 @@ pub(crate) struct Access<'a> {
     pub(crate) client: Option<&'a Principal>,
     pub(crate) status: StatusCode,
     pub(crate) code: Option<&'static str>,
+    /// The first fields that failed, each with its code.
+    pub(crate) failing_fields: Vec<(String, &'static str)>,
     pub(crate) started_at: Timestamp,
     pub(crate) elapsed: Duration,
     pub(crate) written: WrittenEvents,

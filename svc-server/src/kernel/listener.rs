@@ -158,6 +158,7 @@ impl Listener {
             span.in_scope(|| tracing::error!(request_id, operation, %error, "the store failed a request"));
         }
         let problem = result.as_ref().err();
+        let failing_fields = problem.map(Problem::failing_fields).unwrap_or_default();
         let (code, bearer_error) = (problem.map(Problem::code), problem.and_then(Problem::bearer_error));
         let mut response = response::render(&parts.method, result);
         let status = response.status();
@@ -188,6 +189,7 @@ impl Listener {
             client: record.client.as_ref(),
             status,
             code,
+            failing_fields,
             started_at: now,
             elapsed,
             written: record.written,

@@ -14,6 +14,8 @@ use uuid::Uuid;
 
 use crate::kernel::limits::RateLimited;
 
+/// The most failing fields of a request that are logged.
+const LOGGED_FIELDS: usize = 5;
 /// The `Retry-After` of a 503 response.
 const UNAVAILABLE_RETRY: Duration = Duration::from_secs(2);
 
@@ -377,6 +379,18 @@ impl Problem {
             Self::TransferEncoding => "Transfer-Encoding must be chunked alone; send the body without another coding.",
         };
         text.to_owned()
+    }
+
+    /// Returns the first fields that failed, each with its code, for the log.
+    pub(crate) fn failing_fields(&self) -> Vec<(String, &'static str)> {
+        match self {
+            Self::UnknownParameter { name, .. } => vec![(name.to_string(), "unknown_field")],
+            Self::Core(error) => {
+                let failing = error.failing_fields();
+                failing.iter().take(LOGGED_FIELDS).map(|failing| (failing.field.to_owned(), failing.code)).collect()
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// Returns the headers that only this problem has.

@@ -49,6 +49,7 @@ struct Entry {
     texts: Box<str>,
     status: StatusCode,
     code: Option<&'static str>,
+    failing_fields: Option<Box<str>>,
     started_at: Timestamp,
     elapsed: Duration,
     written: WrittenEvents,
@@ -106,6 +107,7 @@ impl Entry {
             texts: texts.into(),
             status: access.status,
             code: access.code,
+            failing_fields: failing_fields(access),
             started_at: access.started_at,
             elapsed: access.elapsed,
             written: access.written,
@@ -124,6 +126,7 @@ impl Entry {
             query: texts.next(),
             status: self.status.as_u16(),
             code: self.code.map(str::to_owned),
+            failing_fields: self.failing_fields.map(String::from),
             started_at: self.started_at,
             duration_us: u64::try_from(self.elapsed.as_micros()).unwrap_or(u64::MAX),
             events: self.written.count,
@@ -131,6 +134,18 @@ impl Entry {
             last_event_id: self.written.last,
         }
     }
+}
+
+/// Returns the fields that failed with their codes, and [`HIDDEN`] in place of what the query does not show either.
+fn failing_fields(access: &Access<'_>) -> Option<Box<str>> {
+    let bare = access.parts.uri.query().unwrap_or_default().split('&').filter(|part| !part.contains('='));
+    let bare: Vec<_> = bare.flat_map(|part| url::form_urlencoded::parse(part.as_bytes())).collect();
+    let shown = |(name, code): &(String, &'static str)| {
+        let is_hidden = bare.iter().any(|(hidden, _)| hidden == name);
+        format!("{} {code}", if is_hidden { HIDDEN } else { name })
+    };
+    let fields: Vec<String> = access.failing_fields.iter().map(shown).collect();
+    (!fields.is_empty()).then(|| shortened(&fields.join(", ")).into())
 }
 
 /// Returns a query in which [`HIDDEN`] stands for every value that may be confidential.
@@ -219,8 +234,14 @@ mod tests {
             "newest first; without a key and without a route there is no account"
         );
         assert_eq!(logged[0].query.as_deref(), Some("limit=5&email=***&***"));
+        assert_eq!(logged[0].failing_fields.as_deref(), Some("*** too_short"));
         let texts = |entry: &ApiRequest| (entry.request_id.clone(), entry.path.clone(), entry.query.clone());
         assert_eq!(texts(&logged[2]), ("first".to_owned(), "/api/v1/contacts".to_owned(), None));
+
+        let many = r#"{"email": "ada", "phone": 5, "a\nb": 1, "c": 1, "d": 1, "e": 1}"#;
+        assert_eq!(f.send(post(), many).await, 400);
+        let fields = "email invalid_format, phone invalid_type, a\nb unknown_field, c unknown_field, d unknown_field";
+        assert_eq!(f.requests().await[0].failing_fields.as_deref(), Some(fields), "the first five");
 
         let account = f.svc.account(f.tenant);
         let events = account.requests().events(logged[2].id, 10).await.unwrap();
@@ -249,6 +270,7 @@ mod tests {
                 client: None,
                 status: StatusCode::OK,
                 code: None,
+                failing_fields: Vec::new(),
                 started_at: Timestamp::from_micros(micros),
                 elapsed: Duration::from_micros(5),
                 written: WrittenEvents::default(),

@@ -154,17 +154,20 @@ pub(crate) enum Outcome {
 impl Outcome {
     /// Returns a successful response with these headers.
     pub(crate) fn ok(headers: HeaderMap, body: impl Into<Bytes>) -> Self {
+        Self::http(StatusCode::OK, headers, body)
+    }
+
+    /// Returns a response with this status and these headers.
+    pub(crate) fn http(status: StatusCode, headers: HeaderMap, body: impl Into<Bytes>) -> Self {
         let mut response = Response::new(ResponseBody::from(body.into()));
+        *response.status_mut() = status;
         *response.headers_mut() = headers;
         Self::Http(response)
     }
 
     /// Returns a response without a body, with these headers.
     pub(crate) fn no_content(headers: HeaderMap) -> Self {
-        let mut response = Response::new(ResponseBody::default());
-        *response.status_mut() = StatusCode::NO_CONTENT;
-        *response.headers_mut() = headers;
-        Self::Http(response)
+        Self::http(StatusCode::NO_CONTENT, headers, Bytes::new())
     }
 
     /// Returns a response with the methods of the server as a whole, as a value of `Allow`.

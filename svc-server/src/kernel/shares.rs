@@ -207,7 +207,7 @@ impl Pool {
                 tracing::warn!(
                     %address,
                     used_up = self.0.name,
-                    "clients leave much unfinished or idle; the address that has most gives up what is oldest"
+                    "many requests are unfinished or connections idle; the address with most loses its oldest"
                 );
             }
         }

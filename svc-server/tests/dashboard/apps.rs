@@ -71,6 +71,7 @@ async fn the_audit_log_and_the_request_log_name_the_app() {
         query: None,
         status: 200,
         code: None,
+        failing_fields: None,
         started_at: store.env().now(),
         duration_us: 1_234,
         events: 0,

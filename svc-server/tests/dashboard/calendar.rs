@@ -28,6 +28,7 @@ async fn filled(browser: &Browser<'_>, query: &str) -> Vec<String> {
     assert_eq!(page.status, StatusCode::OK, "{query}: {}", page.text);
     page.text
         .split("<tr")
+        .skip(1)
         .filter(|row| row.contains("<ul class=\"entries\">"))
         .map(|row| text(&format!("<tr{}", row.split("</tr>").next().unwrap())).trim_end_matches(" +").to_owned())
         .collect()
@@ -65,13 +66,13 @@ async fn bookings_and_jobs_are_in_a_month_a_week_and_a_day() {
     assert_eq!(
         cells(&viewer, "view=month").await,
         [
-            format!("Sunday 15 Sunday, 2026-03-15 08:00 New pump (JOB-0001) 09:00 Visit {ada}"),
-            format!("Monday 16 Monday, 2026-03-16 09:00 Gone (cancelled) {ada}"),
+            format!("Sunday 15 Sunday, 15 Mar 2026 08:00 New pump (JOB-0001) 09:00 Visit {ada}"),
+            format!("Monday 16 Monday, 16 Mar 2026 09:00 Gone (cancelled) {ada}"),
         ]
     );
     assert_eq!(
         filled(&viewer, "view=week").await,
-        [format!("Sunday, 2026-03-15 08:00 New pump (JOB-0001) quoted 09:00–10:30 Visit {ada} confirmed")]
+        [format!("Sunday, 15 Mar 2026 08:00 New pump (JOB-0001) quoted 09:00–10:30 Visit {ada} confirmed")]
     );
     assert_eq!(
         filled(&viewer, "view=day&date=2026-03-16").await,
@@ -93,13 +94,12 @@ async fn bookings_and_jobs_are_in_a_month_a_week_and_a_day() {
     assert!(page.contains("aria-current=\"date\""), "{page}");
 }
 
-/// An entry of a day: the hours of the day, and the rows that have entries.
+/// A day with all of its hours, of which each has two rows, and the rows in which entries begin.
 async fn assert_day(browser: &Browser<'_>, date: &str, hours: usize, entries: &[&str]) {
-    let page = browser.get(&format!("/calendar?view=day&date={date}")).await.text;
+    let page = browser.get(&format!("/calendar?view=day&date={date}&hours=all")).await.text;
     let all = rows(&page);
-    let of_day = all.iter().filter(|row| !row.starts_with("From before")).count();
-    assert_eq!(of_day, hours, "{date}: {all:?}");
-    assert_eq!(filled(browser, &format!("view=day&date={date}")).await, entries, "{date}");
+    assert_eq!(all.len(), 2 * hours, "{date}: {all:?}");
+    assert_eq!(filled(browser, &format!("view=day&date={date}&hours=all")).await, entries, "{date}");
 }
 
 #[tokio::test]
@@ -119,15 +119,15 @@ async fn the_nights_in_which_clocks_change_have_their_hours_in_sydney() {
         "2026-04-05",
         25,
         &[
-            "From before until 02:30 +11:00 Night Ada confirmed",
+            "00:00 until 02:30 +11:00 Night Ada confirmed",
             "02:00 +11:00 02:15 +11:00–02:15 +10:00 First Ada confirmed",
-            "02:00 +10:00 02:30 +10:00–03:30 Second Ada confirmed",
-            "23:00 23:30–24:00 Last Ada confirmed",
+            "02:30 +10:00 02:30 +10:00–03:30 Second Ada confirmed",
+            "23:30 23:30–24:00 Last Ada confirmed",
         ],
     )
     .await;
     assert_day(&owner, "2026-04-06", 24, &[]).await;
-    let page = owner.get("/calendar?view=day&date=2026-04-05").await.text;
+    let page = owner.get("/calendar?view=day&date=2026-04-05&hours=all").await.text;
     for link in [
         "start=2026-04-05T02%3A00&amp;offset=%2B11%3A00",
         "start=2026-04-05T02%3A00&amp;offset=%2B10%3A00",
@@ -137,8 +137,8 @@ async fn the_nights_in_which_clocks_change_have_their_hours_in_sydney() {
     }
     // Clocks are put forward at 02:00 to 03:00.
     booking(&server, ada, "Early", "2026-10-04T01:30:00+10:00", "2026-10-04T03:30:00+11:00").await;
-    assert_day(&owner, "2026-10-04", 23, &["01:00 01:30–03:30 Early Ada confirmed"]).await;
-    let page = owner.get("/calendar?view=day&date=2026-10-04").await.text;
+    assert_day(&owner, "2026-10-04", 23, &["01:30 01:30–03:30 Early Ada confirmed"]).await;
+    let page = owner.get("/calendar?view=day&date=2026-10-04&hours=all").await.text;
     assert!(!page.contains("T02%3A00") && page.contains("start=2026-10-04T03%3A00"), "{page}");
 }
 
@@ -152,25 +152,86 @@ async fn the_nights_in_which_clocks_change_have_their_hours_in_berlin() {
     booking(&server, ada, "Night", "2026-03-28T22:00:00+01:00", "2026-03-29T03:15:00+02:00").await;
     booking(&server, ada, "Whole", "2026-03-29T00:00:00+01:00", "2026-03-30T00:00:00+02:00").await;
     assert_day(&owner, "2026-03-28", 24, &["22:00 from 22:00 Night Ada confirmed"]).await;
-    assert_day(
-        &owner,
-        "2026-03-29",
-        23,
-        &["From before until 03:15 Night Ada confirmed", "00:00 all day Whole Ada confirmed"],
-    )
-    .await;
+    assert_day(&owner, "2026-03-29", 23, &["00:00 until 03:15 Night Ada confirmed"]).await;
     assert_day(&owner, "2026-03-30", 24, &[]).await;
     // Clocks are put back at 03:00 to 02:00.
     booking(&server, ada, "Twice", "2026-10-25T02:45:00+02:00", "2026-10-25T02:15:00+01:00").await;
-    assert_day(&owner, "2026-10-25", 25, &["02:00 +02:00 02:45 +02:00–02:15 +01:00 Twice Ada confirmed"]).await;
+    assert_day(&owner, "2026-10-25", 25, &["02:30 +02:00 02:45 +02:00–02:15 +01:00 Twice Ada confirmed"]).await;
     // Each of the days has one cell, and the booking across midnight is in both.
     assert_eq!(
         cells(&owner, "view=month&date=2026-03-01").await,
         [
-            "Saturday 28 Saturday, 2026-03-28 + 22:00 Night Ada",
-            "Sunday 29 Sunday, 2026-03-29 + until 03:15 Night Ada all day Whole Ada",
+            "Saturday 28 Saturday, 28 Mar 2026 + 22:00 Night Ada",
+            "Sunday 29 Sunday, 29 Mar 2026 + until 03:15 Night Ada all day Whole Ada",
         ]
     );
+}
+
+/// Returns the times of the first and the last row of a day, and how many rows each entry takes.
+async fn shape(browser: &Browser<'_>, query: &str) -> (String, String, Vec<String>) {
+    let page = browser.get(&format!("/calendar?view=day&{query}")).await.text;
+    let rows = rows(&page);
+    let clock = |row: Option<&String>| row.unwrap().split(' ').next().unwrap().to_owned();
+    let spans = page.split("rowspan=\"").skip(1).map(|rest| rest.split('"').next().unwrap().to_owned()).collect();
+    (clock(rows.first()), clock(rows.last()), spans)
+}
+
+#[tokio::test]
+async fn a_day_shows_working_hours_and_all_that_takes_place_by_its_length() {
+    let server = Server::start().await;
+    let ada = server.named_contact("ada@example.com", "Ada").await.id;
+    let viewer = server.signed_in(Role::Viewer).await;
+    let at = |day: u32, time: &str| format!("2026-03-{day:02}T{time}:00Z");
+    let shape = async |query: &str| {
+        let (first, last, spans) = shape(&viewer, query).await;
+        (format!("{first} {last}"), spans.join(" "))
+    };
+    assert_eq!(shape("date=2026-03-16").await, ("07:00 18:30".to_owned(), String::new()));
+    assert_eq!(shape("date=2026-03-16&hours=all").await.0, "00:00 23:30");
+    booking(&server, ada, "Short", &at(16, "09:10"), &at(16, "09:20")).await;
+    booking(&server, ada, "Long", &at(16, "09:00"), &at(16, "11:30")).await;
+    booking(&server, ada, "Between", &at(16, "09:15"), &at(16, "10:15")).await;
+    // Those in order of their starts: Long, Short, Between.
+    assert_eq!(shape("date=2026-03-16").await, ("07:00 18:30".to_owned(), "5 1 3".to_owned()));
+    // There is room for three beside each other.
+    booking(&server, ada, "Fourth", &at(16, "09:29"), &at(16, "10:00")).await;
+    assert_eq!(shape("date=2026-03-16").await.1, "5 1 3");
+    let page = text(&viewer.get("/calendar?view=day&date=2026-03-16").await.text);
+    assert!(page.contains("At the same time 09:29–10:00 Fourth Ada confirmed"), "{page}");
+    // Earlier and later entries have their hours, and a night that reaches into the day its last row.
+    booking(&server, ada, "Early", &at(17, "05:45"), &at(17, "06:00")).await;
+    booking(&server, ada, "Late", &at(17, "20:30"), &at(18, "03:00")).await;
+    assert_eq!(shape("date=2026-03-17").await, ("05:00 20:30".to_owned(), "1 1".to_owned()));
+    assert_eq!(shape("date=2026-03-18").await, ("02:00 18:30".to_owned(), "2".to_owned()));
+    booking(&server, ada, "Whole", &at(19, "00:00"), &at(20, "00:00")).await;
+    let page = text(&viewer.get("/calendar?view=day&date=2026-03-19").await.text);
+    assert!(page.contains("All day all day Whole Ada confirmed"), "{page}");
+}
+
+#[tokio::test]
+async fn the_page_of_a_booking_names_what_takes_place_at_the_same_time() {
+    let server = Server::start().await;
+    let ada = server.named_contact("ada@example.com", "Ada").await.id;
+    let viewer = server.signed_in(Role::Viewer).await;
+    let at = |time: &str| format!("2026-03-20T{time}:00Z");
+    let visit = booking(&server, ada, "Visit", &at("09:00"), &at("10:00")).await;
+    booking(&server, ada, "Before", &at("08:00"), &at("09:00")).await;
+    let off = booking(&server, ada, "Off", &at("09:00"), &at("10:00")).await;
+    let account = server.svc.account(server.tenant);
+    let cancel = || BookingUpdate { status: Patch::Set(BookingStatus::Cancelled), ..BookingUpdate::default() };
+    account.bookings().update(off.id, cancel()).await.unwrap();
+    let path = format!("/bookings/{}", visit.id);
+    assert!(!viewer.get(&path).await.text.contains("At the same time"));
+    booking(&server, ada, "Overlap", &at("08:30"), &at("09:01")).await;
+    let start = Some(Timestamp::parse(&at("09:30")).unwrap());
+    let job = JobCreate { scheduled_start: start, ..JobCreate::new("New pump".parse().unwrap()) };
+    account.jobs().create(job).await.unwrap();
+    let page = text(&viewer.get(&path).await.text);
+    let others = "At the same time Overlap 20 Mar 2026, 08:30 New pump (JOB-0001) 20 Mar 2026, 09:30 History";
+    assert!(page.contains(others), "{page}");
+    // One that is cancelled takes no time itself.
+    account.bookings().update(visit.id, cancel()).await.unwrap();
+    assert!(!viewer.get(&path).await.text.contains("At the same time"));
 }
 
 #[tokio::test]
@@ -183,8 +244,8 @@ async fn a_booking_of_many_days_is_on_each_of_them() {
     // The month begins with the last days of February.
     let [first, .., last] = days.as_slice() else { panic!("{days:?}") };
     assert_eq!(days.len(), 9);
-    assert_eq!(first, "Monday 23 Monday, 2026-02-23 all day Long Ada");
-    assert_eq!(last, "Tuesday 3 Tuesday, 2026-03-03 until 12:00 Long Ada");
+    assert_eq!(first, "Monday 23 Monday, 23 Feb 2026 all day Long Ada");
+    assert_eq!(last, "Tuesday 3 Tuesday, 3 Mar 2026 until 12:00 Long Ada");
     assert_eq!(filled(&viewer, "view=day&date=2026-03-04").await, [""; 0]);
 }
 
@@ -203,16 +264,16 @@ async fn a_day_with_many_bookings_shows_some_and_leads_to_the_others() {
     let viewer = server.signed_in(Role::Viewer).await;
     let month = cells(&viewer, "view=month").await;
     assert_eq!(month.len(), 1, "{month:?}");
-    assert!(month[0].ends_with("08:03 Visit Ada and 126 more on 2026-03-20"), "{month:?}");
+    assert!(month[0].ends_with("08:03 Visit Ada and 126 more on 20 Mar 2026"), "{month:?}");
     let week = filled(&viewer, "view=week&date=2026-03-18").await;
-    assert!(week[0].contains("and 110 more on 2026-03-20"), "{week:?}");
+    assert!(week[0].contains("and 110 more on 20 Mar 2026"), "{week:?}");
     let day = viewer.get("/calendar?view=day&date=2026-03-20").await.text;
     assert_eq!(day.matches("Visit").count(), 100);
     let shown = text(&day);
     assert!(shown.contains("And 30 more. All of them: bookings , jobs that start on this day."), "{shown}");
     let list = "/bookings?show=today&amp;date=2026-03-20";
     assert!(day.contains(&format!("href=\"/dashboard{list}\"")), "{day}");
-    assert!(viewer.get(&list.replace("&amp;", "&")).await.text.contains("Bookings of 2026-03-20"));
+    assert!(viewer.get(&list.replace("&amp;", "&")).await.text.contains("Bookings of 20 Mar 2026"));
 }
 
 #[tokio::test]

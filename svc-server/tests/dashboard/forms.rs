@@ -262,9 +262,13 @@ async fn records_are_found_and_have_a_history() {
     assert!(found.contains("ada@example.com") && !found.contains("c59@"), "{found}");
     let by_id = viewer.get(&format!("/contacts?search={}", ada.id)).await;
     assert_eq!(by_id.headers["location"], format!("/dashboard/contacts/{}", ada.id));
-    let bad = viewer.get("/contacts?search=ada").await;
+    let bad = viewer.get("/contacts?search=ada%40").await;
     assert_eq!(bad.status, StatusCode::UNPROCESSABLE_ENTITY);
-    assert!(bad.text.contains("The email address must") && bad.text.contains("value=\"ada\""), "{}", bad.text);
+    assert!(bad.text.contains("The email address must") && bad.text.contains("value=\"ada@\""), "{}", bad.text);
+    for path in ["/contacts", "/invoices", "/quotes", "/bookings", "/jobs"] {
+        let others = viewer.get(&format!("{path}?search=Ada+%26+Co")).await;
+        assert_eq!(others.headers["location"], "/dashboard/find?q=Ada+%26+Co", "{path}");
+    }
     assert_eq!(viewer.get("/invoices?status=eaten").await.status, StatusCode::UNPROCESSABLE_ENTITY);
     let none = viewer.get("/invoices").await.text;
     assert!(none.contains("svc invoice create --account") && !none.contains("POST /api/v1/invoices"), "{none}");

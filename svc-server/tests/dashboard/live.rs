@@ -88,6 +88,7 @@ impl Server {
             query: None,
             status: 200,
             code: None,
+            failing_fields: None,
             started_at: env.now(),
             duration_us: 1_234,
             events: 0,

@@ -82,7 +82,8 @@ async fn each_figure_of_the_overview_leads_to_what_it_counts() {
     assert!(!page.contains(HOSTILE), "{page}");
     let shown = text(&page);
     for figure in [
-        "2026-03-14, in the time zone UTC.",
+        "Saturday, 14 Mar 2026, in the time zone UTC.",
+        "Next today 16:00",
         "Outstanding AUD 147.00 3 invoices",
         "Overdue AUD 47.00 2 invoices",
         "Paid this month AUD 50.00 less refunds",

@@ -461,7 +461,7 @@ async fn a_time_that_clocks_show_twice_is_asked_for() {
     assert_eq!(booking.start_time.to_string(), "2026-04-04T16:30:00.000000Z");
     assert_eq!(booking.end_time.to_string(), "2026-04-04T17:30:00.000000Z");
     let shown = owner.get(&format!("/bookings/{id}")).await.text;
-    assert!(shown.contains("2026-04-05 02:30 +10:00"), "{shown}");
+    assert!(shown.contains("5 Apr 2026, 02:30 +10:00"), "{shown}");
 
     // The form of the booking shows which it is, and saving it as it is changes nothing.
     let edit = format!("/bookings/{id}/edit");

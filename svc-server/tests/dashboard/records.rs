@@ -59,7 +59,7 @@ async fn lists_name_contacts_and_show_amounts_with_their_currency() {
     let page = without_labels(&viewer.get("/invoices").await.text);
     assert!(!page.contains(HOSTILE) && page.contains(&format!("href=\"/dashboard/contacts/{ada}\"")), "{page}");
     assert!(page.contains("<td class=\"number\"><span class=\"fixed\">AUD 9,860.50</span></td>"), "{page}");
-    let at = "2026-03-14 15:09:26";
+    let at = "14 Mar 2026, 15:09";
     assert_eq!(
         rows(&page),
         [
@@ -69,7 +69,7 @@ async fn lists_name_contacts_and_show_amounts_with_their_currency() {
     );
     server.transactions.lock().unwrap().clear();
     let quotes = viewer.get("/quotes").await.text;
-    assert_eq!(rows(&quotes), [format!("QUO-0001 {HOSTILE} draft AUD 99.00 2026-04-13 {at}")]);
+    assert_eq!(rows(&quotes), [format!("QUO-0001 {HOSTILE} draft AUD 99.00 13 Apr 2026 {at}")]);
     assert_eq!(server.reads("svc.contacts.names"), 1, "all names of a page are read at once");
 }
 
@@ -101,7 +101,7 @@ async fn lists_are_filtered_by_days_of_the_account() {
     }
     assert_eq!(viewer.get("/contacts?since=yesterday").await.status, StatusCode::UNPROCESSABLE_ENTITY);
     let page = viewer.get("/contacts").await.text;
-    assert!(page.contains("2026-03-15 02:09"), "{page}");
+    assert!(page.contains("15 Mar 2026, 02:09"), "{page}");
 }
 
 #[tokio::test]
@@ -240,8 +240,8 @@ async fn an_invoice_has_its_contact_and_its_payments() {
     invoices.pay_part(id, "100".parse().unwrap()).await.unwrap();
     let page = viewer.get(&format!("/invoices/{id}")).await.text;
     let facts = ["Contact", "Status", "Total", "Paid", "Outstanding", "Issued", "Due"].map(|name| fact(&page, name));
-    assert_eq!(facts, ["Ada", "partial", "AUD 9,860.50", "AUD 100.00", "AUD 9,760.50", "2026-03-14", "–"]);
-    assert_eq!(rows(&page)[0], "2026-03-14 15:09:26 AUD 100.00");
+    assert_eq!(facts, ["Ada", "partial", "AUD 9,860.50", "AUD 100.00", "AUD 9,760.50", "14 Mar 2026", "–"]);
+    assert_eq!(rows(&page)[0], "14 Mar 2026, 15:09 AUD 100.00");
     let payment = PaymentCreate {
         method: Some("bank transfer".parse().unwrap()),
         reference: Some(HOSTILE.parse().unwrap()),
@@ -250,12 +250,12 @@ async fn an_invoice_has_its_contact_and_its_payments() {
     invoices.pay_with(id, payment).await.unwrap();
     invoices.refund_part(id, "20".parse().unwrap()).await.unwrap();
     let page = viewer.get(&format!("/invoices/{id}")).await.text;
-    let payments = ["2026-03-14 15:09:26 −AUD 20.00 refund", "2026-03-14 15:09:26 AUD 50.00 bank transfer"];
+    let payments = ["14 Mar 2026, 15:09 −AUD 20.00 refund", "14 Mar 2026, 15:09 AUD 50.00 bank transfer"];
     assert_eq!(rows(&page)[0], payments[0]);
     assert!(!page.contains(HOSTILE) && rows(&page)[1].starts_with(payments[1]), "{page}");
 
     let list = viewer.get("/payments").await.text;
-    assert!(rows(&list)[0].starts_with("2026-03-14 15:09:26 INV-0001 Ada −AUD 20.00 refund"), "{list}");
+    assert!(rows(&list)[0].starts_with("14 Mar 2026, 15:09 INV-0001 Ada −AUD 20.00 refund"), "{list}");
     let file = viewer.get("/payments?format=csv").await.text;
     let cells = |row: &str| row.split(',').skip(6).take(3).collect::<Vec<_>>().join(" ");
     let rows: Vec<String> = file.lines().skip(1).map(cells).collect();

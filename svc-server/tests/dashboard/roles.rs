@@ -267,6 +267,7 @@ async fn id(server: &Server, tenant: TenantId, path: &str) -> String {
                 query: Some("limit=5&email=***".to_owned()),
                 status: 201,
                 code: None,
+                failing_fields: None,
                 started_at: store.env().now(),
                 duration_us: 1_234,
                 events: 1,

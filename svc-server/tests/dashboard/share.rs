@@ -78,9 +78,9 @@ async fn a_customer_accepts_a_quote_once() {
     assert_eq!(page.status, StatusCode::OK);
     assert_eq!(
         shown(&page.text),
-        "Print | Accept | Accept quote QUO-0001 of Harbour Plumbing, AUD 149.50? You cannot \
+        "Accept | Accept quote QUO-0001 of Harbour Plumbing, AUD 149.50? You cannot \
          take it back here. | Accept the quote | Decline | Decline quote QUO-0001 of Harbour Plumbing, AUD 149.50? You \
-         cannot take it back here. | Decline the quote | Quote QUO-0001 | Harbour Plumbing | For | jane@example.com | Issued | 2026-03-14 | Valid until | 2026-04-13 | Total | AUD 149.50"
+         cannot take it back here. | Decline the quote | Print | Quote QUO-0001 | Harbour Plumbing | For | jane@example.com | Issued | 14 Mar 2026 | Valid until | 13 Apr 2026 | Total | AUD 149.50"
     );
     let form = decision(&page.text, "accept");
     let accepted = decide(&server, &link, &form).await;
@@ -148,7 +148,7 @@ async fn an_expired_quote_says_so() {
     let form = decision(&get(&server, &link).await.text, "accept");
     server.clock.advance(std::time::Duration::from_secs(31 * 24 * 60 * 60));
     let page = get(&server, &link).await.text;
-    assert!(page.contains("Expired. It was valid until 2026-04-13. Ask for a new quote."), "{page}");
+    assert!(page.contains("Expired. It was valid until 13 Apr 2026. Ask for a new quote."), "{page}");
     assert!(!page.contains("value=\"accept\""), "{page}");
     let refused = decide(&server, &link, &form).await;
     assert_eq!(refused.status, StatusCode::CONFLICT);
@@ -166,6 +166,8 @@ async fn an_invoice_shows_what_is_left_to_pay() {
         ("currency", "AUD"),
         ("address", "1 Quay St\r\nSydney <NSW>\r\n"),
         ("tax_number", "ABN 51 824 753 556"),
+        ("days_until_due", "14"),
+        ("payment_details", "BSB 062-000\r\nAccount <1>"),
     ];
     let form = format!("{}&{}", hidden(&settings, "/settings"), encode(&form));
     assert_eq!(owner.post("/settings", &form).await.status, StatusCode::SEE_OTHER);
@@ -184,7 +186,8 @@ async fn an_invoice_shows_what_is_left_to_pay() {
     assert_eq!(
         shown(&paper(&printed.text)),
         "Invoice INV-0001 | Harbour &lt;Plumbing&gt; | 1 Quay St\nSydney &lt;NSW&gt; | ABN 51 824 753 556 | For | \
-         jane@example.com | Issued | 2026-03-15 | Total | AUD 9,860.50 | Paid | AUD 860.50 | Left to pay | AUD 9,000.00"
+         jane@example.com | Issued | 15 Mar 2026 | Due | 29 Mar 2026 | Total | AUD 9,860.50 | Paid | AUD 860.50 | Left to pay | AUD 9,000.00 | \
+         How to pay | BSB 062-000\nAccount &lt;1&gt;"
     );
     let link = share(&owner, &record).await;
     let shared = get(&server, &link).await;
@@ -209,6 +212,9 @@ async fn the_settings_refuse_an_address_that_cannot_be_printed() {
         ("address", long.as_str(), "The address must have at most 500 characters."),
         ("address", "a\u{0}b", "The address must have no control characters."),
         ("tax_number", "a\nb", "The tax number must be one line"),
+        ("days_until_due", "366", "The number of days until an invoice is due must be from 0 to 365."),
+        ("days_until_due", "soon", "The number of days until an invoice is due must be from 0 to 365."),
+        ("payment_details", "a\u{0}b", "The text must have no control characters."),
     ] {
         let fields = [("name", "Harbour"), ("time_zone", "UTC"), ("currency", "AUD"), (field, value)];
         let refused = owner.post("/settings", &encode(&fields)).await;

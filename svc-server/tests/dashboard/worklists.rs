@@ -43,13 +43,13 @@ async fn bookings_and_jobs_are_listed_by_the_days_on_which_they_start() {
     account.jobs().create(JobCreate::new("Unplanned".parse().unwrap())).await.unwrap();
     let viewer = server.signed_in(Role::Viewer).await;
     for (list, wanted, dates) in [
-        ("today", &["Midnight", "Evening"][..], "2026-03-15, in"),
-        ("tomorrow", &["Tomorrow"], "2026-03-16, in"),
-        ("week", &["Monday", "Saturday", "Midnight", "Evening"], "2026-03-09 to 2026-03-15, in"),
-        ("upcoming", &["Midnight", "Evening", "Tomorrow", "Later"], "From 2026-03-15 on, in"),
-        ("past", &["Saturday", "Monday", "Earlier"], "Before 2026-03-15, in"),
-        ("today&date=2026-03-14", &["Saturday"], "Bookings of 2026-03-14"),
-        ("week&date=2026-03-08", &["Earlier"], "2026-03-02 to 2026-03-08, in"),
+        ("today", &["Midnight", "Evening"][..], "Sunday, 15 Mar 2026, in"),
+        ("tomorrow", &["Tomorrow"], "Monday, 16 Mar 2026, in"),
+        ("week", &["Monday", "Saturday", "Midnight", "Evening"], "9 Mar 2026 to 15 Mar 2026, in"),
+        ("upcoming", &["Midnight", "Evening", "Tomorrow", "Later"], "From 15 Mar 2026 on, in"),
+        ("past", &["Saturday", "Monday", "Earlier"], "Before 15 Mar 2026, in"),
+        ("today&date=2026-03-14", &["Saturday"], "Bookings of 14 Mar 2026"),
+        ("week&date=2026-03-08", &["Earlier"], "2 Mar 2026 to 8 Mar 2026, in"),
     ] {
         let path = format!("/bookings?show={list}");
         assert_eq!(names(&viewer, &path).await, wanted, "{list}");

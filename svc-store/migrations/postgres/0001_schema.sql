@@ -36,7 +36,10 @@ CREATE TABLE tenants (
     sandbox_id           uuid,
     -- What invoices and quotes say about the business.
     address              text,
-    tax_number           text
+    tax_number           text,
+    -- How many days after its issue an invoice is due that names no due date. NULL for none.
+    days_until_due       integer CHECK (days_until_due BETWEEN 0 AND 365),
+    payment_details      text
 )
 -- Each write moves the clock.
 WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
@@ -142,6 +145,7 @@ CREATE TABLE request_log (
     query          text,
     status         integer     NOT NULL,
     code           text,
+    failing_fields text,
     started_at     timestamptz NOT NULL,
     duration_us    bigint      NOT NULL,
     events         bigint      NOT NULL,

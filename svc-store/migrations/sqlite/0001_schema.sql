@@ -38,7 +38,10 @@ CREATE TABLE tenants (
     sandbox_id           BLOB    CHECK (length(sandbox_id) = 16),
     -- What invoices and quotes say about the business.
     address              TEXT,
-    tax_number           TEXT
+    tax_number           TEXT,
+    -- How many days after its issue an invoice is due that names no due date. NULL for none.
+    days_until_due       INTEGER CHECK (days_until_due BETWEEN 0 AND 365),
+    payment_details      TEXT
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX tenants_by_overdue_check ON tenants (overdue_check_at);
 -- A search for work that failed leaves out sandboxes, which are few.
@@ -129,6 +132,7 @@ CREATE TABLE request_log (
     query          TEXT,
     status         INTEGER NOT NULL,
     code           TEXT,
+    failing_fields TEXT,
     started_at     INTEGER NOT NULL,
     duration_us    INTEGER NOT NULL,
     events         INTEGER NOT NULL,

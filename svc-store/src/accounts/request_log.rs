@@ -14,8 +14,8 @@ use crate::sql::SqlTx;
 use crate::table::{BulkInsert, TableRow, record, select};
 
 record!(ApiRequest, "request_log", key: [tenant_id, id], {
-    inserted: [id, tenant_id, request_id, key_id, method, path, query, status, code, started_at,
-        duration_us, events, first_event_id, last_event_id],
+    inserted: [id, tenant_id, request_id, key_id, method, path, query, status, code,
+        failing_fields, started_at, duration_us, events, first_event_id, last_event_id],
     updated: [],
 });
 

@@ -20,7 +20,8 @@ record!(Tenant, "tenants", key: [id], {
     extra: [clock: Timestamp, overdue_check_at: Timestamp],
     inserted: [id, created_at, sandbox_of],
     updated: [
-        name, developer_access, time_zone, currency, unique_contact_email, limits, max_webhooks, sandbox_id, address, tax_number
+        name, developer_access, time_zone, currency, unique_contact_email, limits, max_webhooks, sandbox_id, address, tax_number,
+        days_until_due, payment_details
     ],
 });
 

@@ -66,7 +66,7 @@ impl View {
     fn heading(self, date: Date) -> String {
         match self {
             Self::Month => date.month_and_year(),
-            Self::Week => format!("{} to {}", date.monday(), date.monday().plus_days(6)),
+            Self::Week => format!("{} to {}", date.monday().in_words(), date.monday().plus_days(6).in_words()),
             Self::Day => long_date(date),
         }
     }
@@ -79,11 +79,6 @@ impl View {
             Self::Day => 100,
         }
     }
-}
-
-/// Returns a date with its day of the week.
-fn long_date(date: Date) -> String {
-    format!("{}, {date}", date.weekday())
 }
 
 /// Returns the URL of a view.

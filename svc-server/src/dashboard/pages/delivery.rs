@@ -52,6 +52,7 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
                 ", so nothing is sent to it until it is enabled."
             }
         }
+        (section("Attempts", attempts::timeline(cx, tenant, &delivery, endpoint.as_ref(), &logs[..newest], &compared)))
         (section("Delivery", facts(&[
             ("Id", html! { code { (delivery.id) } }),
             ("Endpoint", html! {
@@ -65,7 +66,6 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
             ("Request", cause),
             ("Happened", exact_time(zone, delivery.created_at)),
         ])))
-        (section("Attempts", attempts::timeline(cx, tenant, &delivery, endpoint.as_ref(), &logs[..newest], &compared)))
         @if !compared.is_empty() {
             (section("Comparison", comparison(cx, tenant, &logs, &compared, |log| request(log))))
         } @else if let Some(attempt) = shown {
@@ -74,6 +74,8 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
                 Some(request) => { (request.cards()) }
                 None => { (section("Request", html! { p.soft { "The endpoint was deleted, and the secret that signed with it." } })) }
             }
+        } @else {
+            (section("Payload", json::body("payload", event.data.get())))
         }
     };
     Ok(layout::page(cx, Some(tenant), "Delivery", &content))

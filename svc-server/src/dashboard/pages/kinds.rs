@@ -31,8 +31,6 @@ pub(crate) struct Kind {
     /// One record, for sentences and for the audit log.
     pub(super) one: &'static str,
     pub(super) icon: &'static str,
-    /// The label of the search field.
-    pub(super) search: &'static str,
     /// The statuses by which its list is filtered. None for a list without this filter.
     pub(super) statuses: fn() -> Vec<&'static str>,
     /// The fields that people call a record by.

@@ -1,13 +1,18 @@
 //! The first page of an account: what its owner wants to know in the morning.
 
-use svc_core::today::{EXPIRES_WITHIN_DAYS, MAX_READ, Receivable};
+use svc_core::today::{EXPIRES_WITHIN_DAYS, MAX_READ, Receivable, Today};
 use svc_core::values::{Amount, Currency};
 
+use super::kinds::BOOKINGS;
+use super::records::{names_of, short};
 use super::traffic::{first_steps_if_new, overview_tabs};
 use crate::dashboard::prelude::*;
 
 /// The memory in which the overview is made, in records.
 pub(crate) const MEMORY: u32 = 128;
+
+/// The most bookings of today that are listed.
+const LISTED: usize = 8;
 
 /// Shows what wants attention today.
 pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
@@ -17,7 +22,7 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     let is_overdue = overdue.iter().any(|(_, amount)| amount.minor() > 0);
     let month = today.date.first_of_month();
     let content = html! {
-        (heading("Overview", &format!("{}, in the time zone {}.", today.date, tenant.time_zone), html! {}))
+        (heading("Overview", &format!("{}, in the time zone {}.", long_date(today.date), tenant.time_zone), html! {}))
         (overview_tabs(cx))
         (first_steps_if_new(cx, tenant).await?)
         div.figures {
@@ -38,12 +43,42 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
             (work_figure(cx, "/jobs?show=uninvoiced", today.uninvoiced.len(), "Jobs to invoice",
                 "completed, without an invoice"))
         }
+        (bookings_of_today(cx, tenant, &today).await?)
         @if today.is_cut {
             p.hint { "Of each status, of payments and of bookings, " (number(MAX_READ as u64)) " count at most." }
         }
         @if !receivables.is_empty() { (section("Outstanding by age", ages(&receivables))) }
     };
     Ok(layout::page(cx, Some(tenant), "Overview", &content))
+}
+
+/// Returns the next of today's bookings, if there are any.
+async fn bookings_of_today(cx: &Context<'_>, tenant: &Tenant, today: &Today) -> Result<Markup, PageError> {
+    let ahead: Vec<_> = today.bookings_today().filter(|booking| booking.end_time > cx.now).take(LISTED).collect();
+    let contacts: Vec<String> = ahead.iter().filter_map(|b| b.contact_id).map(|id| id.to_string()).collect();
+    let names = names_of(&cx.svc, tenant.id, contacts.iter().map(String::as_str)).await?;
+    let clock = |at| tenant.time_zone.minute_at(at).split_once(' ').map(|(_, clock)| clock.to_owned());
+    Ok(html! {
+        @if !ahead.is_empty() {
+            (section("Next today", html! {
+                ul.entries {
+                    @for booking in ahead {
+                        @let contact = booking.contact_id.map(|id| id.to_string());
+                        li {
+                            a href=(cx.url(&BOOKINGS.path(booking.id))) {
+                                span.time { (clock(booking.start_time).unwrap_or_default()) } " "
+                                (short(booking.service_name.as_ref().map_or("Booking", |name| name.as_str())))
+                            }
+                            @if let Some(name) = contact.as_deref().and_then(|id| names.get(id)) {
+                                span.soft { (isolated(&short(name))) }
+                            }
+                        }
+                    }
+                }
+                p { a href=(cx.url("/calendar?view=day")) { "Calendar of today" } }
+            }))
+        }
+    })
 }
 
 fn work_figure(cx: &Context<'_>, list: &str, count: usize, name: &str, note: &str) -> Markup {

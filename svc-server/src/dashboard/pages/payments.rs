@@ -35,7 +35,7 @@ pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     let rows = html! {
         @for payment in &payments {
             tr {
-                th scope="row" { (exact_time(&tenant.time_zone, payment.paid_at)) }
+                th scope="row" { (minute(&tenant.time_zone, payment.paid_at)) }
                 td.fixed { a href=(cx.url(&INVOICES.path(payment.invoice_id))) { (payment.invoice_number) } }
                 td {
                     @if let Some(id) = payment.contact_id {

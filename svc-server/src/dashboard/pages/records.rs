@@ -21,8 +21,8 @@ use uuid::Uuid;
 pub(crate) use self::list::list;
 pub(crate) use self::show::show;
 pub(super) use self::values::{
-    ContactNames, FieldValues, is_amount, is_numbered, label, money, name, names_of, number_in, short, status_tone,
-    words,
+    ContactNames, FieldValues, is_amount, is_date, is_numbered, label, money, name, names_of, number_in, short,
+    status_tone, words,
 };
 use super::kinds::Kind;
 

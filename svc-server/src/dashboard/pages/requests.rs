@@ -231,6 +231,9 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
                 (status(&request))
                 @if let Some(code) = &request.code {
                     " " code { (code) }
+                    @if let Some(fields) = &request.failing_fields {
+                        div { code { (fields) } }
+                    }
                     div.soft { "The response says more. It is not kept here, as it may have what was sent." }
                 }
             }),

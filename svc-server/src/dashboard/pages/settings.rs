@@ -7,7 +7,7 @@ use svc_core::accounts::sessions::{Role, Session, SessionId};
 use svc_core::accounts::tenants;
 use svc_core::error::Error;
 use svc_core::platform::operations::UPDATE_ACCOUNT;
-use svc_core::platform::{AccountUpdate, Zone};
+use svc_core::platform::{AccountUpdate, DaysUntilDue, Zone};
 use svc_core::values::{Currency, Email, Note, Patch, TenantId, Text, TimeZone};
 
 use super::members as member_forms;
@@ -38,6 +38,8 @@ fn settings_form(tenant: &Tenant) -> Form {
         ("currency", tenant.currency.to_string()),
         ("address", tenant.address.as_ref().map(ToString::to_string).unwrap_or_default()),
         ("tax_number", tenant.tax_number.as_ref().map(ToString::to_string).unwrap_or_default()),
+        ("days_until_due", tenant.days_until_due.map(|days| days.to_string()).unwrap_or_default()),
+        ("payment_details", tenant.payment_details.as_ref().map(ToString::to_string).unwrap_or_default()),
         ("unique_contact_email", if tenant.unique_contact_email { "on" } else { "" }.to_owned()),
     ])
 }
@@ -64,6 +66,10 @@ async fn page(
                 (state.lines("address", "Address", "The postal address of the business, for invoices and quotes. It can be empty."))
                 (state.text("tax_number", "Tax number", "With its name, such as ABN 51 824 753 556, for invoices and quotes. It can be \
                     empty."))
+                (state.text("days_until_due", "Days until due", "After the day of issue, for invoices without a due date of their \
+                    own, such as those of jobs. If it is empty, they have none."))
+                (state.lines("payment_details", "Payment details", "How customers pay, such as the number of a bank account. Invoices \
+                    that are to be paid show it. It can be empty."))
                 (state.checkbox("unique_contact_email", "Email addresses of contacts are unique",
                     "A second contact with the same address is refused."))
             }, action: "Save", others: html! {} }))
@@ -74,6 +80,8 @@ async fn page(
                 ("Currency", html! { (tenant.currency) }),
                 ("Address", html! { (tenant.address.as_ref().map_or("–", |address| address.as_str())) }),
                 ("Tax number", html! { (tenant.tax_number.as_ref().map_or("–", |number| number.as_str())) }),
+                ("Days until due", html! { (tenant.days_until_due.map_or("–".to_owned(), |days| days.to_string())) }),
+                ("Payment details", html! { (tenant.payment_details.as_ref().map_or("–", |details| details.as_str())) }),
             ])))
         }
         (section("Limits", limits(tenant)))
@@ -177,12 +185,23 @@ pub(crate) async fn save(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     let zone = errors.take("time_zone", zone);
     let currency = Currency::parse(&cx.form.text("currency").to_uppercase());
     let currency = errors.take("currency", currency.map_err(|issue| format!("The currency {issue}.")));
-    let address = errors.take("address", read_address(&cx.form));
+    let address = errors.take("address", lines(&cx.form, "address", "address"));
     let tax_number = cx.form.given("tax_number").map(Text::<100>::parse).transpose();
     let tax_number = errors.take("tax_number", tax_number.map_err(|issue| format!("The tax number {issue}.")));
+    let days_until_due = cx.form.given("days_until_due").map(DaysUntilDue::parse).transpose();
+    let days_until_due = days_until_due.map_err(|issue| format!("The number of days until an invoice is due {issue}."));
+    let days_until_due = errors.take("days_until_due", days_until_due);
+    let payment_details = errors.take("payment_details", lines(&cx.form, "payment_details", "text"));
     let unique_contact_email = cx.form.text("unique_contact_email") == "on";
-    let (Some(name), Some(zone), Some(currency), Some(address), Some(tax_number)) =
-        (name, zone, currency, address, tax_number)
+    let (
+        Some(name),
+        Some(zone),
+        Some(currency),
+        Some(address),
+        Some(tax_number),
+        Some(days_until_due),
+        Some(payment_details),
+    ) = (name, zone, currency, address, tax_number, days_until_due, payment_details)
     else {
         let state = FormState::refused(&cx.form, &errors);
         let new_member = member_forms::new();
@@ -195,6 +214,8 @@ pub(crate) async fn save(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
         currency: Patch::Set(currency),
         address: Patch::Set(address),
         tax_number: Patch::Set(tax_number),
+        days_until_due: Patch::Set(days_until_due),
+        payment_details: Patch::Set(payment_details),
         unique_contact_email: Patch::Set(unique_contact_email),
         ..AccountUpdate::default()
     };
@@ -202,15 +223,15 @@ pub(crate) async fn save(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     Ok(cx.see_other("/settings?notice=saved"))
 }
 
-/// Reads the address, whose lines browsers end with CR and LF. `None` if it is empty.
-fn read_address(form: &Form) -> Result<Option<Note<500>>, String> {
-    let typed = form.all("address").next().unwrap_or_default().replace("\r\n", "\n");
+/// Reads a text of several lines, which browsers end with CR and LF. `None` if it is empty. `noun` is what an error calls it.
+fn lines(form: &Form, name: &str, noun: &str) -> Result<Option<Note<500>>, String> {
+    let typed = form.all(name).next().unwrap_or_default().replace("\r\n", "\n");
     let typed = typed.trim();
     if typed.chars().any(|char| char.is_control() && char != '\n') {
-        return Err("The address must have no control characters.".to_owned());
+        return Err(format!("The {noun} must have no control characters."));
     }
-    let address = Some(typed).filter(|typed| !typed.is_empty()).map(Note::parse).transpose();
-    address.map_err(|issue| format!("The address {issue}."))
+    let text = Some(typed).filter(|typed| !typed.is_empty()).map(Note::parse).transpose();
+    text.map_err(|issue| format!("The {noun} {issue}."))
 }
 
 /// Changes an account, of which a form shows these fields.

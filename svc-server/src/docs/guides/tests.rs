@@ -23,7 +23,8 @@ fn fault(page: &str, link: &str) -> Option<String> {
         let is_fine = url.scheme() == "https" || url.host_str() == Some("127.0.0.1");
         return (!is_fine).then(|| format!("{page}: {link}: no https"));
     }
-    let Some(file) = DocsFile::at(url.path()) else { return Some(format!("{page}: {link}: nothing is served there")) };
+    let file = DocsFile::at(url.path()).filter(|file| !matches!(file, DocsFile::Missing(_)));
+    let Some(file) = file else { return Some(format!("{page}: {link}: nothing is served there")) };
     let fragment = url.fragment()?;
     let html = match file {
         DocsFile::Guide(guide) | DocsFile::Text(guide) => &guide.html,

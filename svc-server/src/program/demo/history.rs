@@ -139,6 +139,7 @@ impl History<'_> {
             query: None,
             status,
             code: code.map(str::to_owned),
+            failing_fields: (code == Some("validation_failed")).then(|| "limit out_of_range".to_owned()),
             started_at: step.at,
             duration_us: took,
             events: u32::try_from(written.len()).unwrap_or(MAX_EVENTS),

@@ -140,6 +140,8 @@ fn named(env: &Env, name: &str) -> tenants::Tenant {
         currency: svc_core::values::Currency::AUD,
         address: None,
         tax_number: None,
+        days_until_due: None,
+        payment_details: None,
         unique_contact_email: true,
         limits: svc_core::accounts::limits::RateLimits::default(),
         max_webhooks: None,

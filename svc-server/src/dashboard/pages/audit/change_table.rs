@@ -9,13 +9,13 @@ use svc_core::accounts::audit::{object_word, summary};
 use svc_core::changes::{Change, FieldChange};
 use svc_core::error::Error;
 use svc_core::requests::{ApiRequest, MAX_AGE, RequestFilter};
-use svc_core::values::{TimeZone, Timestamp};
+use svc_core::values::{Date, TimeZone, Timestamp};
 use uuid::Uuid;
 
 use super::actors::Actors;
 use crate::dashboard::pages::kinds::kind_of;
 use crate::dashboard::pages::records::{
-    ContactNames, is_amount, is_numbered, label, money, name, names_of, number_in, short,
+    ContactNames, is_amount, is_date, is_numbered, label, money, name, names_of, number_in, short,
 };
 use crate::dashboard::prelude::*;
 
@@ -115,8 +115,9 @@ impl ChangeTexts {
                 number.cloned().unwrap_or_else(|| "deleted".to_owned())
             }
             Value::String(text) if field == "status" => text.replace('_', " "),
+            Value::String(date) if is_date(field) => Date::parse(date).map_or_else(|_| date.clone(), Date::in_words),
             Value::String(text) => match Timestamp::parse(text) {
-                Ok(at) => self.zone.date_and_time_at(at),
+                Ok(at) => minute_in_words(&self.zone, at),
                 Err(_) => text.clone(),
             },
             amount if is_amount(field) => money(&object, amount),

@@ -1,4 +1,4 @@
-//! The entries of a calendar by days and hours, on the days on which clocks change as well.
+//! The entries of a calendar by days and half hours, on the days on which clocks change as well.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -6,7 +6,12 @@ use std::time::Duration;
 use svc_core::calendar::Entry;
 use svc_core::prelude::*;
 
-const HOUR: Duration = Duration::from_secs(60 * 60);
+/// The time of a row in the table of a day.
+const SLOT: Duration = Duration::from_secs(30 * 60);
+/// From when to when a day has rows, if nothing takes place before or after.
+const WORKING_HOURS: [&str; 2] = ["07:00", "19:00"];
+/// The most entries beside each other.
+const LANES: usize = 3;
 /// When a booking starts that is made for a day.
 const MORNING: &str = "09:00";
 
@@ -17,6 +22,26 @@ pub(super) struct Day<'c> {
     pub(super) ends: Timestamp,
     /// The entries that take place on it, in the order of their starts.
     pub(super) entries: Vec<&'c Entry>,
+}
+
+/// The rows of a day, with the entries that take place at once beside each other.
+pub(super) struct Timeline<'c> {
+    /// The time of each row.
+    pub(super) slots: Vec<Range<Timestamp>>,
+    /// The columns of entries, each in the order of its rows.
+    pub(super) lanes: Vec<Vec<Block<'c>>>,
+    /// The entries that take the whole day.
+    pub(super) all_day: Vec<&'c Entry>,
+    /// The entries for which there is no column.
+    pub(super) crowded: Vec<&'c Entry>,
+    /// Whether the rows are those of the whole day.
+    pub(super) is_whole: bool,
+}
+
+/// An entry with the rows that it takes.
+pub(super) struct Block<'c> {
+    pub(super) slots: Range<usize>,
+    pub(super) entry: &'c Entry,
 }
 
 /// A time of day as clocks show it: the local date and time as a form has it, and the offset from UTC of a time that clocks show
@@ -77,26 +102,58 @@ pub(super) fn days<'c>(entries: &'c [Entry], zone: &TimeZone, first: Date, end: 
 }
 
 impl<'c> Day<'c> {
-    /// Returns the hours of the day: 23 or 25 of them if clocks change.
-    pub(super) fn hours(&self) -> Vec<Range<Timestamp>> {
-        let mut hours = Vec::with_capacity(25);
+    /// Returns the half hours of the day: 46 or 50 of them if clocks change by an hour.
+    fn slots(&self) -> Vec<Range<Timestamp>> {
+        let mut slots = Vec::with_capacity(50);
         let mut at = self.begins;
         while at < self.ends {
-            let next = at.checked_add(HOUR).unwrap_or(self.ends).min(self.ends);
-            hours.push(at..next);
+            let next = at.checked_add(SLOT).unwrap_or(self.ends).min(self.ends);
+            slots.push(at..next);
             at = next;
         }
-        hours
+        slots
     }
 
-    /// Returns the entries that began before the day.
-    pub(super) fn continued(&self) -> impl Iterator<Item = &'c Entry> {
-        self.entries.iter().copied().filter(|entry| entry.start < self.begins)
-    }
-
-    /// Returns the entries that begin in an hour.
-    pub(super) fn starting_in(&self, hour: &Range<Timestamp>) -> impl Iterator<Item = &'c Entry> {
-        self.entries.iter().copied().filter(move |entry| hour.contains(&entry.start))
+    /// Returns the rows of the day with the first `limit` entries: all rows if `is_whole`, or else those of working hours and of entries.
+    pub(super) fn timeline(&self, zone: &TimeZone, is_whole: bool, limit: usize) -> Timeline<'c> {
+        let slots = self.slots();
+        let [mut from, mut until] = WORKING_HOURS.map(|clock| {
+            let at = zone.time_of(&format!("{}T{clock}", self.date), "").unwrap_or(self.begins);
+            slots.partition_point(|slot| slot.start < at)
+        });
+        if is_whole || from >= until {
+            (from, until) = (0, slots.len());
+        }
+        let (mut blocks, mut all_day) = (Vec::new(), Vec::new());
+        for entry in self.entries.iter().copied().take(limit) {
+            let start = entry.start.max(self.begins);
+            let end = entry.end.unwrap_or(start).clamp(start, self.ends);
+            if start == self.begins && end == self.ends {
+                all_day.push(entry);
+                continue;
+            }
+            let first = slots.partition_point(|slot| slot.end <= start);
+            let end = slots.partition_point(|slot| slot.start < end).max(first + 1);
+            // One that goes on from the day before, or into the next, needs no row of the night but its end or its start.
+            from = from.min(if entry.start < self.begins { end - 1 } else { first });
+            until = until.max(if entry.end.is_some_and(|end| end > self.ends) { first + 1 } else { end });
+            blocks.push(Block { slots: first..end, entry });
+        }
+        // Rows begin and end with an hour.
+        let shown = from - from % 2..(until + until % 2).min(slots.len());
+        let (mut lanes, mut crowded): (Vec<Vec<Block<'c>>>, _) = (Vec::new(), Vec::new());
+        for Block { slots, entry } in blocks {
+            let slots = slots.start.max(shown.start) - shown.start..slots.end.min(shown.end) - shown.start;
+            let block = Block { slots, entry };
+            let is_free = |lane: &Vec<Block<'c>>| lane.last().is_none_or(|last| last.slots.end <= block.slots.start);
+            match lanes.iter().position(is_free) {
+                Some(free) => lanes[free].push(block),
+                None if lanes.len() < LANES => lanes.push(vec![block]),
+                None => crowded.push(entry),
+            }
+        }
+        let is_whole = shown.len() == slots.len();
+        Timeline { slots: slots[shown].to_vec(), lanes, all_day, crowded, is_whole }
     }
 
     /// Returns when an entry takes place on the day: from when to when, as far as that is on the day.

@@ -4,8 +4,8 @@ use svc_core::calendar::{Certainty, Entry};
 use svc_core::prelude::*;
 use svc_core::values::RecordKind;
 
-use super::days::{Day, LocalTime, morning};
-use super::{View, long_date, url};
+use super::days::{Day, LocalTime, Timeline, morning};
+use super::{View, url};
 use crate::dashboard::pages::kinds::{BOOKINGS, JOBS};
 use crate::dashboard::pages::records::{ContactNames, short, status_tone, words};
 use crate::dashboard::prelude::*;
@@ -72,7 +72,7 @@ impl Page<'_> {
                             span.long { (long_date(date)) }
                         }
                     }
-                    (self.new_link(&morning(date, self.zone), &format!("New booking on {date}")))
+                    (self.new_link(&morning(date, self.zone), &format!("New booking on {}", date.in_words())))
                 }
                 (self.entries(day, day.entries.iter().copied(), day.entries.len()))
             }
@@ -89,41 +89,24 @@ impl Page<'_> {
                         (self.entries(day, day.entries.iter().copied(), day.entries.len()))
                         @if day.entries.is_empty() { span.soft { "–" } }
                     }
-                    td.end { (self.new_link(&morning(day.date, self.zone), &format!("New booking on {}", day.date))) }
+                    td.end { (self.new_link(&morning(day.date, self.zone), &format!("New booking on {}", day.date.in_words()))) }
                 }
             }
         };
-        self.list("Day", &caption, rows)
+        html! { div.agenda { (table(&caption, &["Day", "Bookings and jobs", ""], rows)) } }
     }
 
     fn day(&self, day: &Day<'_>) -> Markup {
-        let caption = format!("Bookings and jobs of {}", self.view.heading(self.date));
-        let mut left = self.view.entries_of_day();
-        let mut rows = Vec::new();
-        let mut add = |heading: String, start: Option<LocalTime>, entries: Vec<&Entry>| {
-            let shown = entries.len().min(left);
-            left -= shown;
-            let label = format!("New booking at {heading}");
-            rows.push(html! {
-                tr {
-                    th scope="row" { (heading) }
-                    td { (self.entries(day, entries.into_iter().take(shown), 0)) }
-                    td.end { @if let Some(start) = start { (self.new_link(&start, &label)) } }
-                }
-            });
-        };
-        let continued: Vec<&Entry> = day.continued().collect();
-        if !continued.is_empty() {
-            add("From before".to_owned(), None, continued);
-        }
-        for hour in day.hours() {
-            let begins = LocalTime::at(hour.start, self.zone);
-            add(begins.clock(), Some(begins), day.starting_in(&hour).collect());
-        }
-        let rows = html! { @for row in &rows { (row) } };
-        let hidden = day.entries.len().saturating_sub(self.view.entries_of_day());
+        let limit = self.view.entries_of_day();
+        let timeline = day.timeline(self.zone, self.cx.query.text("hours") == "all", limit);
+        let hidden = day.entries.len().saturating_sub(limit);
         html! {
-            (self.list("Hour", &caption, rows))
+            @if !timeline.all_day.is_empty() { (section("All day", self.some(day, &timeline.all_day))) }
+            (self.rows(day, &timeline))
+            @if !timeline.is_whole {
+                p { a href={ (url(self.cx, View::Day, day.date)) "&hours=all" } { "All hours of the day" } }
+            }
+            @if !timeline.crowded.is_empty() { (section("At the same time", self.some(day, &timeline.crowded))) }
             @if hidden > 0 {
                 p { "And " (number(hidden as u64)) " more. All of them: "
                     @for (at, kind) in [&BOOKINGS, &JOBS].into_iter().enumerate() {
@@ -136,9 +119,43 @@ impl Page<'_> {
         }
     }
 
-    /// Returns a table with a row for each day or hour.
-    fn list(&self, unit: &str, caption: &str, rows: Markup) -> Markup {
-        html! { div.agenda { (table(caption, &[unit, "Bookings and jobs", ""], rows)) } }
+    /// Returns the table of a day, in which an entry takes as many rows as it has half hours.
+    fn rows(&self, day: &Day<'_>, timeline: &Timeline<'_>) -> Markup {
+        let columns = timeline.lanes.len().max(1);
+        html! {
+            div.timeline {
+                table {
+                    caption.hidden { "Bookings and jobs of " (self.view.heading(self.date)) }
+                    thead.hidden {
+                        tr { th scope="col" { "Time" } th scope="col" colspan=(columns) { "Bookings and jobs" } th scope="col" { "Actions" } }
+                    }
+                    tbody {
+                        @for (row, slot) in timeline.slots.iter().enumerate() {
+                            @let begins = LocalTime::at(slot.start, self.zone);
+                            tr {
+                                th scope="row" { (begins.clock()) }
+                                @if timeline.lanes.is_empty() { td {} }
+                                @for lane in &timeline.lanes {
+                                    @match lane.iter().find(|block| block.slots.contains(&row)) {
+                                        None => { td {} }
+                                        Some(block) if block.slots.start == row => {
+                                            td.block rowspan=(block.slots.len()) { (self.some(day, &[block.entry])) }
+                                        }
+                                        Some(_) => {}
+                                    }
+                                }
+                                td.end { (self.new_link(&begins, &format!("New booking at {}", begins.clock()))) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Returns a list of these entries.
+    fn some(&self, day: &Day<'_>, entries: &[&Entry]) -> Markup {
+        html! { ul.entries { @for entry in entries { li { (self.entry(day, entry)) } } } }
     }
 
     /// Returns the first of some entries, and how many of `all` are left out.
@@ -152,7 +169,7 @@ impl Page<'_> {
                     @for entry in entries { li { (self.entry(day, entry)) } }
                     @if hidden > 0 {
                         li { a href=(url(self.cx, View::Day, day.date)) { "and " (number(hidden as u64)) " more"
-                            span.hidden { " on " (day.date) } } }
+                            span.hidden { " on " (day.date.in_words()) } } }
                     }
                 }
             }

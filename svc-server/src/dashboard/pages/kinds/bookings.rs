@@ -14,7 +14,6 @@ pub(crate) const BOOKINGS: Kind = Kind {
     title: "Bookings",
     one: "booking",
     icon: "booking",
-    search: "Id",
     statuses,
     name: &["service_name"],
     columns: &[

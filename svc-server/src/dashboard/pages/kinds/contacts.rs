@@ -14,7 +14,6 @@ pub(crate) const CONTACTS: Kind = Kind {
     title: "Contacts",
     one: "contact",
     icon: "contact",
-    search: "Email address or id",
     statuses: Vec::new,
     name: &["first_name", "last_name"],
     columns: &[("Email", "email"), ("Company", "company_name"), ("Phone", "phone"), ("Created", "created_at")],

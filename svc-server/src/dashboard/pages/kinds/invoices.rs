@@ -14,7 +14,6 @@ pub(crate) const INVOICES: Kind = Kind {
     title: "Invoices",
     one: "invoice",
     icon: "invoice",
-    search: "Number or id",
     statuses,
     name: &["invoice_number"],
     columns: &[
@@ -33,7 +32,14 @@ pub(crate) const INVOICES: Kind = Kind {
         field("currency", "Currency", Line, "A code such as AUD."),
         field("issue_date", "Issued", Day, "Today, if it is empty.").only(New),
         field("issue_date", "Issued", Day, "").only(Edited),
-        field("due_date", "Due", Day, "The last day before it is overdue. It can be empty."),
+        field(
+            "due_date",
+            "Due",
+            Day,
+            "The last day before it is overdue. If it is empty, Settings say how long it is.",
+        )
+        .only(New),
+        field("due_date", "Due", Day, "The last day before it is overdue. It can be empty.").only(Edited),
     ],
     create: &CREATE_INVOICE,
     update: &UPDATE_INVOICE,

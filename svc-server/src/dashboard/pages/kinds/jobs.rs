@@ -17,7 +17,6 @@ pub(crate) const JOBS: Kind = Kind {
     title: "Jobs",
     one: "job",
     icon: "job",
-    search: "Number or id",
     statuses,
     name: &["job_number"],
     columns: &[

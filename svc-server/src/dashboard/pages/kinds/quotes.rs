@@ -14,7 +14,6 @@ pub(crate) const QUOTES: Kind = Kind {
     title: "Quotes",
     one: "quote",
     icon: "quote",
-    search: "Id",
     statuses,
     name: &["quote_number"],
     columns: &[

@@ -28,6 +28,9 @@ pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     if let Ok(id) = search.parse::<Uuid>() {
         return Ok(cx.see_other(&kind.path(id)));
     }
+    if !search.is_empty() && !narrows(kind, search) {
+        return Ok(cx.see_other(&format!("/find?{}", layout::query(&[("q", search)]))));
+    }
     let created = filters::period(cx, tenant)?;
     let contact = filters::value(cx, "contact")?;
     let (search, status) = (search.to_owned(), cx.query.text("status").to_owned());
@@ -73,6 +76,15 @@ pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     Ok(if found.is_err() { response.status(StatusCode::UNPROCESSABLE_ENTITY) } else { response })
 }
 
+/// Returns whether a list has only records with a text: an email address or a number. Other texts are searched for in all records.
+fn narrows(kind: &Kind, text: &str) -> bool {
+    match kind.records {
+        RecordKind::Contact => text.contains('@'),
+        RecordKind::Invoice | RecordKind::Job => text.contains(|char: char| char.is_ascii_digit()),
+        RecordKind::Quote | RecordKind::Booking => false,
+    }
+}
+
 /// Says where the records of an account that has none come from.
 fn none_yet(tenant: &Tenant, kind: &Kind) -> Markup {
     let title = format!("No {} yet", kind.collection);
@@ -101,7 +113,7 @@ fn filter_form(cx: &Context<'_>, kind: &Kind, path: &str, values: &FieldValues<'
                 input type="hidden" name="contact" value=(id);
                 p { "Of " a href=(cx.url(&format!("/contacts/{id}"))) { (short(values.contact(id).unwrap_or(id))) } }
             } @else {
-                label { (kind.search)
+                label { "Search"
                     input type="search" name="search" value=(cx.query.text("search")) autocomplete="off";
                 }
                 (filters::statuses(cx, kind))

@@ -10,6 +10,7 @@ use svc_core::values::RecordKind;
 use uuid::Uuid;
 
 use super::table::record_table;
+use super::values::text;
 use super::{FieldValues, Selection, find, get, label, name, short};
 use crate::dashboard::pages::audit::ChangeTable;
 use crate::dashboard::pages::customer_links;
@@ -46,7 +47,8 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
         @match kind.records {
             RecordKind::Contact => { (of_contact(cx, tenant, id.into()).await?) }
             RecordKind::Invoice => { (payments(cx, tenant, id.into()).await?) }
-            RecordKind::Quote | RecordKind::Booking | RecordKind::Job => {}
+            RecordKind::Booking | RecordKind::Job => { (at_the_same_time(cx, tenant, id, &record).await?) }
+            RecordKind::Quote => {}
         }
         (customer_links::card(cx, tenant, kind, id).await?)
         section.card {
@@ -65,13 +67,18 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     Ok(layout::page(cx, Some(tenant), &short(&name), &content))
 }
 
-/// Returns the fields of a record with their values. The currency is that of its amounts.
+/// Returns the fields of a record with their values, and its id, which programs need. The currency is that of its amounts.
 fn details(record: &Map<String, Value>, values: &FieldValues<'_>) -> Markup {
-    let fields = record.keys().filter(|field| !matches!(field.as_str(), "currency" | "id"));
-    let fields = fields.map(String::as_str).chain(["id"]);
+    let fields = record.keys().map(String::as_str).filter(|field| !matches!(*field, "currency" | "id"));
     let fields: Vec<(String, Markup)> =
         fields.map(|field| (capitalized(&label(field)), values.value(record, field))).collect();
-    facts(&fields)
+    html! {
+        (facts(&fields))
+        details.more {
+            summary { "For programs" }
+            (copyable("id", "Id", text(record, "id")))
+        }
+    }
 }
 
 /// Returns what a contact has yet to pay, and its newest records of each kind.
@@ -109,6 +116,36 @@ async fn of_contact(cx: &Context<'_>, tenant: &Tenant, contact: ContactId) -> Re
     })
 }
 
+/// Returns the bookings and jobs that overlap with one, if there are any and it takes place.
+async fn at_the_same_time(
+    cx: &Context<'_>,
+    tenant: &Tenant,
+    id: Uuid,
+    record: &Map<String, Value>,
+) -> Result<Markup, Error> {
+    let time = |names: [&str; 2]| names.iter().find_map(|name| Timestamp::parse(text(record, name)).ok());
+    let (start, end) = (time(["start_time", "scheduled_start"]), time(["end_time", "scheduled_end"]));
+    let (Some(start), Some(end), false) = (start, end, text(record, "status") == "cancelled") else {
+        return Ok(html! {});
+    };
+    let others = cx.svc.account(tenant.id).overlapping(id, start..end).await?;
+    Ok(html! {
+        @if !others.is_empty() {
+            (section("At the same time", html! {
+                ul.hits {
+                    @for entry in &others {
+                        @let kind = if entry.kind == RecordKind::Job { &JOBS } else { &BOOKINGS };
+                        li {
+                            a href=(cx.url(&kind.path(entry.id))) { (short(&entry.title)) }
+                            " " span.soft { (minute(&tenant.time_zone, entry.start)) }
+                        }
+                    }
+                }
+            }))
+        }
+    })
+}
+
 /// Returns the payments of an invoice.
 async fn payments(cx: &Context<'_>, tenant: &Tenant, invoice: InvoiceId) -> Result<Markup, Error> {
     let payments = cx.svc.account(tenant.id).invoices().payments(invoice, PAYMENTS).await?;
@@ -121,7 +158,7 @@ async fn payments(cx: &Context<'_>, tenant: &Tenant, invoice: InvoiceId) -> Resu
                 (table("Payments", &["Received", "Amount", "Method", "Reference"], html! {
                     @for payment in &payments {
                         tr {
-                            th scope="row" { (exact_time(&tenant.time_zone, payment.paid_at)) }
+                            th scope="row" { (minute(&tenant.time_zone, payment.paid_at)) }
                             td.number { @if payment.is_refund { "−" } (payment.amount.in_currency(payment.currency)) }
                             td {
                                 @if payment.is_refund { (badge(Tone::Warn, "refund")) " " }

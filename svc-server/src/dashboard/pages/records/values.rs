@@ -101,25 +101,16 @@ impl<'a> FieldValues<'a> {
                     }
                 }
             }
-            ("id", Some(Value::String(id))) => html! { code { (id) } },
-            ("issue_date" | "due_date" | "valid_until", Some(Value::String(date))) => {
-                html! { time datetime=(date) { (date) } }
+            (field, Some(Value::String(date))) if is_date(field) => {
+                Date::parse(date).map_or_else(|_| html! { (short(date)) }, day)
             }
             (_, Some(Value::String(content))) => match Timestamp::parse(content) {
-                Ok(at) => minute_or_exact(&self.tenant.time_zone, at),
+                Ok(at) => minute(&self.tenant.time_zone, at),
                 Err(_) => html! { (short(content)) },
             },
             (_, Some(other)) => html! { (short(&other.to_string())) },
         }
     }
-}
-
-/// Returns a time without its seconds if it has none, as people type times.
-fn minute_or_exact(zone: &TimeZone, at: Timestamp) -> Markup {
-    if at.as_micros().rem_euclid(60_000_000) == 0 {
-        return html! { time datetime=(at) title=(zone) { (zone.minute_at(at)) } };
-    }
-    exact_time(zone, at)
 }
 
 /// Returns whether a field names a quote or an invoice.
@@ -133,6 +124,11 @@ pub(crate) async fn number_in(account: Account<'_>, field: &str, id: &str) -> Re
     let found = NUMBERED.iter().find(|(name, _)| *name == field).zip(id.parse::<Uuid>().ok());
     let Some(((_, kind), id)) = found else { return Ok(None) };
     Ok(if_found(get(account, kind, id).await)?.map(|record| (id, name(kind, &record))))
+}
+
+/// Returns whether a field holds a date.
+pub(crate) fn is_date(field: &str) -> bool {
+    matches!(field, "issue_date" | "due_date" | "valid_until")
 }
 
 /// Returns whether a field holds an amount of money.

@@ -138,7 +138,7 @@ async fn show_days(cx: &Context<'_>, tenant: &Tenant, list: &Worklist, days: Day
     let (records, next) = page;
     let values = FieldValues::new(cx, tenant, records.iter().map(|record| text(record, "contact_id"))).await?;
     let is_of_today = date == today || days != Days::Today;
-    let title = if is_of_today { list.title.to_owned() } else { format!("{} of {date}", kind.title) };
+    let title = if is_of_today { list.title.to_owned() } else { format!("{} of {}", kind.title, date.in_words()) };
     let about = format!("{}, in the time zone {}.", dates(days, date), tenant.time_zone);
     let content = html! {
         (heading(&title, &about, new_button(cx, kind)))
@@ -202,11 +202,11 @@ async fn read(
 /// Returns the dates of some days.
 fn dates(days: Days, date: Date) -> String {
     match days {
-        Days::Today => date.to_string(),
-        Days::Tomorrow => date.plus_days(1).to_string(),
-        Days::Week => format!("{} to {}", date.monday(), date.monday().plus_days(6)),
-        Days::Upcoming => format!("From {date} on"),
-        Days::Past => format!("Before {date}"),
+        Days::Today => long_date(date),
+        Days::Tomorrow => long_date(date.plus_days(1)),
+        Days::Week => format!("{} to {}", date.monday().in_words(), date.monday().plus_days(6).in_words()),
+        Days::Upcoming => format!("From {} on", date.in_words()),
+        Days::Past => format!("Before {}", date.in_words()),
     }
 }
 
