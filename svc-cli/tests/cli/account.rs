@@ -19,7 +19,15 @@ fn output_for_people() {
         .run(&["account", "set", &sydney, "--rate-limit", "600", "--write-rate-limit", "quotes=5,contacts=300"])
         .run(&["account", "set", &sydney, "--rate-limit", "default", "--write-rate-limit", "quotes=default"])
         .run(&["account", "set", &sydney, "--address", "1 Quay Street\nSydney", "--tax-number", "ABN 51 824 753 556"])
-        .run(&["account", "set", &sydney, "--days-until-due", "14", "--payment-details", "BSB 062-000\nAccount 1234 5678"])
+        .run(&[
+            "account",
+            "set",
+            &sydney,
+            "--days-until-due",
+            "14",
+            "--payment-details",
+            "BSB 062-000\nAccount 1234 5678",
+        ])
         .run(&["account", "set", &sydney, "--address", "", "--tax-number", " "])
         .run(&["account", "set", &sydney, "--days-until-due", "none", "--payment-details", ""])
         .run(&["account", "set", &sydney, "--max-webhooks", "500"])
