@@ -68,7 +68,7 @@ test("an entry opens its record, and a free day or hour the form of a booking wi
   assert.equal(await page.getByLabel("Starts", { exact: false }).first().inputValue(), "2031-03-19T14:00");
   // Anywhere in the rows of an entry.
   await page.goto(url("day"));
-  const block = page.locator(".timeline .block").first();
+  const block = page.locator(".hours .block").first();
   const size = await block.boundingBox();
   await block.click({ position: { x: size.width - 8, y: size.height - 8 } });
   await page.waitForURL(/bookings\/[0-9a-f-]{36}$/);

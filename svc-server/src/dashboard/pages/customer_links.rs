@@ -56,7 +56,7 @@ pub(crate) async fn print(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespo
             button.primary.js type="button" data-print { "Print" }
         }
         @if tenant.address.is_none() {
-            p.hint { "The address and the tax number of the business are in its " a href=(cx.url("/settings")) { "settings" } "." }
+            p.hint { "The address, the tax number and the payment details of the business are in its " a href=(cx.url("/settings")) { "settings" } "." }
         }
     };
     Ok(paper::page(cx.site, &document, &actions))

@@ -177,7 +177,7 @@ fn amount_form(
     let id = format!("amount-{class}");
     html! {
         details.confirm open[problem.is_some()] {
-            summary.button { (label) }
+            summary class={ "button " @if class == "primary" && !invoice.allows(InvoiceStep::Send) { (class) } } { (label) }
             form method="post" action=(cx.url(path)) {
                 (hidden(cx, &Form::default(), &invoice.updated_at.to_string()))
                 p { (question) }

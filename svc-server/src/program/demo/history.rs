@@ -47,6 +47,8 @@ pub(super) async fn create(
         clock.set(samples.begin());
     }
     let tenant = tenants::create(tx, samples.tenant.clone()).await?;
+    let settings = samples.settings.clone();
+    let tenant = tenants::update(tx, tenant.id.0, |tenant| settings.apply(tenant)).await?;
     if let Some(url) = endpoints {
         receivers::subscribe(tx, tenant.id, url).await?;
     }

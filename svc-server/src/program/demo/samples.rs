@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use svc_core::accounts::tenants::TenantCreate;
-use svc_core::values::{Currency, RecordKind, TimeZone, Timestamp};
+use svc_core::accounts::tenants::{Tenant, TenantCreate};
+use svc_core::values::{Currency, Note, RecordKind, Text, TimeZone, Timestamp};
 
 use super::DemoError;
 use super::calendar::{Calendar, minus, plus};
@@ -53,6 +53,26 @@ struct DemoTenant {
     name: String,
     time_zone: String,
     currency: String,
+    #[serde(flatten)]
+    settings: DemoSettings,
+}
+
+/// What the invoices and quotes of the account say about the business.
+#[derive(Clone, Deserialize)]
+pub(super) struct DemoSettings {
+    address: Note<500>,
+    tax_number: Text<100>,
+    days_until_due: u32,
+    payment_details: Note<500>,
+}
+
+impl DemoSettings {
+    pub(super) fn apply(self, tenant: &mut Tenant) {
+        tenant.address = Some(self.address);
+        tenant.tax_number = Some(self.tax_number);
+        tenant.days_until_due = Some(self.days_until_due);
+        tenant.payment_details = Some(self.payment_details);
+    }
 }
 
 #[derive(Deserialize)]
@@ -107,6 +127,7 @@ impl DemoJob {
 /// The sample data.
 pub(super) struct Samples {
     pub(super) tenant: TenantCreate,
+    pub(super) settings: DemoSettings,
     pub(super) calendar: Calendar,
     contacts: Vec<Map<String, Value>>,
     quotes: Vec<DemoQuote>,
@@ -117,7 +138,7 @@ pub(super) struct Samples {
 
 impl Samples {
     pub(super) fn read(now: Timestamp) -> Result<Self, DemoError> {
-        let DemoTenant { name, time_zone, currency } = serde_json::from_str(TENANT)?;
+        let DemoTenant { name, time_zone, currency, settings } = serde_json::from_str(TENANT)?;
         let tenant = TenantCreate {
             time_zone: TimeZone::parse(&time_zone).map_err(|issue| issue.on("time_zone"))?,
             currency: Currency::parse(&currency).map_err(|issue| issue.on("currency"))?,
@@ -126,6 +147,7 @@ impl Samples {
         Ok(Self {
             calendar: Calendar::new(&tenant.time_zone, now),
             tenant,
+            settings,
             contacts: serde_json::from_str(CONTACTS)?,
             quotes: serde_json::from_str(QUOTES)?,
             bookings: serde_json::from_str(BOOKINGS)?,

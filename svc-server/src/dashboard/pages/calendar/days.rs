@@ -126,12 +126,12 @@ impl<'c> Day<'c> {
         }
         let (mut blocks, mut all_day) = (Vec::new(), Vec::new());
         for entry in self.entries.iter().copied().take(limit) {
-            let start = entry.start.max(self.begins);
-            let end = entry.end.unwrap_or(start).clamp(start, self.ends);
-            if start == self.begins && end == self.ends {
+            if self.is_taken_by(entry) {
                 all_day.push(entry);
                 continue;
             }
+            let start = entry.start.max(self.begins);
+            let end = entry.end.unwrap_or(start).clamp(start, self.ends);
             let first = slots.partition_point(|slot| slot.end <= start);
             let end = slots.partition_point(|slot| slot.start < end).max(first + 1);
             // One that goes on from the day before, or into the next, needs no row of the night but its end or its start.
@@ -156,12 +156,16 @@ impl<'c> Day<'c> {
         Timeline { slots: slots[shown].to_vec(), lanes, all_day, crowded, is_whole }
     }
 
+    /// Returns whether an entry takes the whole day.
+    pub(super) fn is_taken_by(&self, entry: &Entry) -> bool {
+        entry.start <= self.begins && entry.end.is_some_and(|end| end >= self.ends)
+    }
+
     /// Returns when an entry takes place on the day: from when to when, as far as that is on the day.
     pub(super) fn time_of(&self, entry: &Entry, zone: &TimeZone) -> String {
         let clock = |at| LocalTime::at(at, zone).clock();
-        let begins_before = entry.start <= self.begins && entry.end.is_some_and(|end| end > self.begins);
         match entry.end {
-            Some(end) if begins_before && end >= self.ends => "all day".to_owned(),
+            _ if self.is_taken_by(entry) => "all day".to_owned(),
             Some(end) if entry.start < self.begins => format!("until {}", clock(end)),
             Some(end) if end > self.ends => format!("from {}", clock(entry.start)),
             Some(end) if end == self.ends => format!("{}–24:00", clock(entry.start)),

@@ -123,9 +123,10 @@ impl Page<'_> {
     fn rows(&self, day: &Day<'_>, timeline: &Timeline<'_>) -> Markup {
         let columns = timeline.lanes.len().max(1);
         html! {
-            div.timeline {
+            div.hours {
                 table {
                     caption.hidden { "Bookings and jobs of " (self.view.heading(self.date)) }
+                    colgroup { col.clock; col span=(columns); col.plus; }
                     thead.hidden {
                         tr { th scope="col" { "Time" } th scope="col" colspan=(columns) { "Bookings and jobs" } th scope="col" { "Actions" } }
                     }
@@ -188,7 +189,8 @@ impl Page<'_> {
         let is_cancelled = entry.certainty == Certainty::Cancelled;
         html! {
             a href=(self.cx.url(&kind.path(entry.id))) {
-                span.time { (time) } " "
+                // A day lists what takes all of it under a heading that says so.
+                @if self.view != View::Day || !day.is_taken_by(entry) { span.time { (time) } " " }
                 @if is_cancelled { s { (title) } span.hidden { " (cancelled)" } } @else { (title) }
                 @if let Some(contact) = contact { span.soft { " " (isolated(&short(contact))) } }
             }

@@ -41,7 +41,7 @@ pub(super) fn form(cx: &Context<'_>, kind: &Kind) -> Markup {
 /// Returns the cell that selects a record.
 pub(super) fn cell(cx: &Context<'_>, record: &Map<String, Value>, named: &str) -> Markup {
     html! {
-        td {
+        td.select {
             input type="checkbox" name="id" value=(text(record, "id")) form=(FORM) checked[cx.query.text("select") == "all"]
                 aria-label={ "Select " (named) };
         }

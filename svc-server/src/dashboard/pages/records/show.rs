@@ -70,8 +70,10 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
 /// Returns the fields of a record with their values, and its id, which programs need. The currency is that of its amounts.
 fn details(record: &Map<String, Value>, values: &FieldValues<'_>) -> Markup {
     let fields = record.keys().map(String::as_str).filter(|field| !matches!(*field, "currency" | "id"));
-    let fields: Vec<(String, Markup)> =
-        fields.map(|field| (capitalized(&label(field)), values.value(record, field))).collect();
+    let mut fields: Vec<&str> = fields.collect();
+    fields.sort_by_key(|field| matches!(*field, "created_at" | "updated_at"));
+    let shown = |field: &&str| (capitalized(&label(field)), values.value(record, field));
+    let fields: Vec<(String, Markup)> = fields.iter().map(shown).collect();
     html! {
         (facts(&fields))
         details.more {
@@ -116,7 +118,7 @@ async fn of_contact(cx: &Context<'_>, tenant: &Tenant, contact: ContactId) -> Re
     })
 }
 
-/// Returns the bookings and jobs that overlap with one, if there are any and it takes place.
+/// Returns the bookings and jobs of a day that overlap with one, if there are any and it takes place.
 async fn at_the_same_time(
     cx: &Context<'_>,
     tenant: &Tenant,
@@ -128,7 +130,12 @@ async fn at_the_same_time(
     let (Some(start), Some(end), false) = (start, end, text(record, "status") == "cancelled") else {
         return Ok(html! {});
     };
-    let others = cx.svc.account(tenant.id).overlapping(id, start..end).await?;
+    let mut others = cx.svc.account(tenant.id).overlapping(id, start..end).await?;
+    // Work of several days goes on beside appointments.
+    others.retain(|entry| {
+        let dates = entry.dates(&tenant.time_zone);
+        dates.start() == dates.end()
+    });
     Ok(html! {
         @if !others.is_empty() {
             (section("At the same time", html! {
