@@ -57,7 +57,7 @@ struct DemoTenant {
     settings: DemoSettings,
 }
 
-/// What the invoices and quotes of the account say about the business.
+/// The settings that invoices and quotes show.
 #[derive(Clone, Deserialize)]
 pub(super) struct DemoSettings {
     address: Note<500>,
