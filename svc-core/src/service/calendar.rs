@@ -55,11 +55,12 @@ impl Account<'_> {
     ///
     /// # svc_core::service::example(async |svc, tenant| {
     /// # let account = svc.account(tenant);
-    /// let contact = account.contacts().create(ContactCreate::named("Ada")).await?.id;
-    /// let at = |service: &str, start: &str| Ok(BookingCreate::new(contact, service.parse()?, start.parse()?));
-    /// let first = account.bookings().create(at("Visit", "2026-03-15T09:00:00Z")?).await?;
-    /// account.bookings().create(at("Repair", "2026-03-15T09:30:00Z")?).await?;
-    /// let others = account.overlapping(first.id.uuid(), first.start_time..first.end_time).await?;
+    /// let contact = account.contacts().create(ContactCreate::new("ada@example.com".parse()?)).await?.id;
+    /// let visit = BookingCreate::new(contact, "Visit".parse()?, "2026-03-15T09:00:00Z".parse()?);
+    /// let repair = BookingCreate::new(contact, "Repair".parse()?, "2026-03-15T09:30:00Z".parse()?);
+    /// let visit = account.bookings().create(visit).await?;
+    /// account.bookings().create(repair).await?;
+    /// let others = account.overlapping(visit.id.uuid(), visit.start_time..visit.end_time).await?;
     /// assert_eq!(others[0].title, "Repair");
     /// # Ok(()) });
     /// ```

@@ -265,6 +265,25 @@ pub(super) fn distance(now: Timestamp, at: Timestamp) -> String {
     if is_past { format!("{count} ago") } else { format!("in {count}") }
 }
 
+/// Returns the URL that writes to an email address, with what the message begins with.
+pub(super) fn mailto(email: &str, subject: &str, body: &str) -> String {
+    let (name, host) = email.rsplit_once('@').unwrap_or((email, ""));
+    let parts = [("subject", subject), ("body", body)].into_iter().filter(|(_, text)| !text.is_empty());
+    let query: Vec<String> = parts.map(|(name, text)| format!("{name}={}", percent_encoded(text))).collect();
+    format!(
+        "mailto:{}@{}{}{}",
+        percent_encoded(name),
+        percent_encoded(host),
+        if query.is_empty() { "" } else { "?" },
+        query.join("&")
+    )
+}
+
+/// Encodes a text for a part of a URL in which a plus is a plus.
+fn percent_encoded(text: &str) -> String {
+    url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>().replace('+', "%20")
+}
+
 /// Returns a text that a program reads, such as a key, with a button that copies it.
 pub(super) fn copyable(id: &str, label: &str, text: &str) -> Markup {
     html! {
@@ -372,6 +391,15 @@ mod tests {
             let by = Duration::from_secs(seconds);
             assert_eq!((distance(now, now.minus(by)).as_str(), distance(now.minus(by), now).as_str()), (past, future));
         }
+    }
+
+    #[test]
+    fn an_address_begins_a_message() {
+        assert_eq!(mailto("a+b@example.com", "", ""), "mailto:a%2Bb@example.com");
+        let hostile = mailto("x?bcc=y&z@example.com", "Invoice INV-1", "http://svc/share/1?a=b\n");
+        let whole =
+            "mailto:x%3Fbcc%3Dy%26z@example.com?subject=Invoice%20INV-1&body=http%3A%2F%2Fsvc%2Fshare%2F1%3Fa%3Db%0A";
+        assert_eq!(hostile, whole);
     }
 
     #[test]

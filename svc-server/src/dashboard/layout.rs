@@ -17,6 +17,9 @@ type Group = (&'static str, &'static [(&'static str, &'static str, &'static str)
 /// The page of the sandbox, which viewers do not have.
 const SANDBOX: &str = "/settings/sandbox";
 
+/// The list of bookings begins with those that are still to come.
+const BOOKINGS: &str = "/bookings?show=upcoming";
+
 const ACCOUNT: &[Group] = &[
     ("", &[("/", "overview", "Overview"), ("/calendar", "calendar", "Calendar")]),
     (
@@ -26,31 +29,25 @@ const ACCOUNT: &[Group] = &[
             ("/invoices", "invoice", "Invoices"),
             ("/payments", "payment", "Payments"),
             ("/quotes", "quote", "Quotes"),
-            ("/bookings", "booking", "Bookings"),
+            (BOOKINGS, "booking", "Bookings"),
             ("/jobs", "job", "Jobs"),
         ],
     ),
+    ("Settings", &[("/settings", "settings", "General"), ("/audit", "audit", "Audit log")]),
     (
-        "Webhooks",
+        "Developers",
         &[
             ("/webhooks", "webhook", "Webhooks"),
             ("/deliveries", "delivery", "Deliveries"),
             ("/events", "event", "Events"),
             ("/requests", "request", "Requests"),
-        ],
-    ),
-    (
-        "Settings",
-        &[
-            ("/settings", "settings", "General"),
             ("/keys", "key", "API keys"),
             (SANDBOX, "sandbox", "Sandbox"),
-            ("/audit", "audit", "Audit log"),
         ],
     ),
 ];
 
-/// Below the settings, where there are apps.
+/// Below them, where there are apps.
 const APPS: &[Group] = &[("", &[("/apps", "app", "Connected apps"), ("/developer-apps", "code", "Developer apps")])];
 
 const OPERATOR: &[Group] = &[("Operators", &[("/accounts", "account", "Accounts"), ("/system", "system", "System")])];
@@ -204,7 +201,10 @@ fn banners(cx: &Context<'_>, tenant: &Tenant) -> Markup {
 fn navigation(cx: &Context<'_>, groups: &[Group]) -> Markup {
     // The page that is open is the longest path that the current one begins with.
     let paths = groups.iter().flat_map(|(_, pages)| pages.iter()).map(|(path, ..)| *path);
-    let is_below = |path: &str| path == cx.path || (path != "/" && cx.path.starts_with(&format!("{path}/")));
+    let is_below = |path: &str| {
+        let path = path.split('?').next().unwrap_or_default();
+        path == cx.path || (path != "/" && cx.path.starts_with(&format!("{path}/")))
+    };
     let current = paths.filter(|path| is_below(path)).max_by_key(|path| path.len());
     html! {
         @for (heading, pages) in groups {

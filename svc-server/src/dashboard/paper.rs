@@ -34,12 +34,16 @@ pub(super) fn page(site: &Site, shown: &SharedDocument, actions: &Markup) -> Pag
                         @if let Some(tax_number) = &tenant.tax_number { span { (tax_number.as_str()) } }
                     }
                 }
-                @if let Some(contact) = &shown.contact { (customer(contact)) }
+                @if let Some(contact) = &shown.contact { (customer(kind, contact)) }
                 @match &shown.document {
                     Document::Invoice(invoice) => {
                         (invoice_facts(invoice))
                         @if let Some(details) = tenant.payment_details.as_ref().filter(|_| left_to_pay(invoice) > 0) {
-                            section { h2 { "How to pay" } p.lines { (details.as_str()) } }
+                            section {
+                                h2 { "How to pay" }
+                                p.lines { (details.as_str()) }
+                                p { "Reference: " (invoice.invoice_number) }
+                            }
                         }
                     }
                     Document::Quote(quote) => { (quote_facts(quote)) }
@@ -59,7 +63,7 @@ pub(super) fn notice(site: &Site, title: &str, text: &str) -> PageResponse {
 }
 
 /// Returns the customer, line by line.
-fn customer(contact: &Contact) -> Markup {
+fn customer(kind: &str, contact: &Contact) -> Markup {
     let name = contact.display_name();
     let line = |text: Option<&str>| text.filter(|text| *text != name).map(str::to_owned);
     let place = [&contact.city, &contact.state].into_iter().flatten().map(|text| text.as_str());
@@ -71,7 +75,7 @@ fn customer(contact: &Contact) -> Markup {
     ];
     html! {
         section {
-            h2 { "For" }
+            h2 { @if kind == "Invoice" { "Bill to" } @else { "For" } }
             address {
                 strong { (isolated(&name)) }
                 @for text in lines.into_iter().flatten() { span { (isolated(&text)) } }
@@ -92,11 +96,11 @@ fn invoice_facts(invoice: &Invoice) -> Markup {
     if refunded > 0 {
         rows.push(("Paid", money(invoice.total)));
         rows.push(("Refunded", money(Amount::from_minor(refunded, invoice.currency.scale()))));
-    } else {
+    } else if invoice.amount_paid.minor() > 0 {
         rows.push(("Paid", money(invoice.amount_paid)));
     }
     rows.push((
-        "Left to pay",
+        "Amount due",
         html! { strong { (money(Amount::from_minor(left_to_pay(invoice), invoice.currency.scale()))) } },
     ));
     facts(&rows)

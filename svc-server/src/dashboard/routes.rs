@@ -10,6 +10,7 @@ use svc_core::platform::operations::{
     ACCEPT_QUOTE, CONVERT_QUOTE, DECLINE_QUOTE, FINISH_WEBHOOK_ROTATION, RESEND_INVOICE, REVOKE_GRANT, REVOKE_KEY,
     Records, SEND_INVOICE, VOID_INVOICE,
 };
+use svc_core::resources::bookings::Booking;
 use svc_core::resources::contacts::Contact;
 use svc_core::resources::quotes::Quote;
 use svc_core::store::CallBoxed;
@@ -282,7 +283,7 @@ fn record_pages() -> Vec<Page> {
         post("/bookings/selected", account(Developer, selected::change)).reading(records::LISTED),
         get("/bookings/new", account(Developer, new)),
         post("/bookings/new", account(Developer, create)),
-        get("/bookings/{id}", account(Viewer, records::show)).reading(audit::MEMORY),
+        get("/bookings/{id}", account(Viewer, records::show)).reading(calendar::MEMORY),
         get("/bookings/{id}/edit", account(Developer, edit)),
         post("/bookings/{id}/edit", account(Developer, update)),
         get("/jobs", account(Viewer, records::list)).reading(records::LISTED),
@@ -290,7 +291,7 @@ fn record_pages() -> Vec<Page> {
         post("/jobs/selected", account(Developer, selected::change)).reading(records::LISTED),
         get("/jobs/new", account(Developer, new)),
         post("/jobs/new", account(Developer, create)),
-        get("/jobs/{id}", account(Viewer, records::show)).reading(audit::MEMORY),
+        get("/jobs/{id}", account(Viewer, records::show)).reading(calendar::MEMORY),
         get("/jobs/{id}/edit", account(Developer, edit)),
         post("/jobs/{id}/edit", account(Developer, update)),
         post(
@@ -307,6 +308,18 @@ fn record_pages() -> Vec<Page> {
         post(
             "/quotes/{id}/send",
             Change(Developer, &Records::<Quote>::UPDATE, r#"{"status":"sent"}"#, "/quotes/{id}?notice=quote-sent"),
+        ),
+        post(
+            "/bookings/{id}/complete",
+            Change(Developer, &Records::<Booking>::UPDATE, r#"{"status":"completed"}"#, "/bookings/{id}?notice=saved"),
+        ),
+        post(
+            "/bookings/{id}/no-show",
+            Change(Developer, &Records::<Booking>::UPDATE, r#"{"status":"no_show"}"#, "/bookings/{id}?notice=saved"),
+        ),
+        post(
+            "/bookings/{id}/cancel",
+            Change(Developer, &Records::<Booking>::UPDATE, r#"{"status":"cancelled"}"#, "/bookings/{id}?notice=saved"),
         ),
         post("/quotes/{id}/accept", Change(Developer, &ACCEPT_QUOTE, "", "/quotes/{id}?notice=quote-accepted")),
         post("/quotes/{id}/convert", Change(Developer, &CONVERT_QUOTE, "{}", "/jobs/{id}?notice=created")),

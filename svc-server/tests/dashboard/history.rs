@@ -37,7 +37,7 @@ async fn a_change_says_what_it_set_and_who_made_it() {
              deliveries now"
                 .to_owned(),
             "resent invoice INV-0001 ada@example.com invoice.resent deliveries now".to_owned(),
-            "paid invoice INV-0001 status partial → paid paid in full none → 14 Mar 2026, 15:09 paid 100.00 → 149.50 \
+            "paid invoice INV-0001 status partial → paid paid on none → 14 Mar 2026, 15:09 paid 100.00 → 149.50 \
              ada@example.com invoice.paid deliveries invoice.updated deliveries payment.succeeded deliveries now"
                 .to_owned(),
             format!(

@@ -153,6 +153,9 @@ const PAGES: &[(&str, &str, &str, &str)] = &[
     ("GET", "/bookings/new", "developer", ""),
     ("POST", "/bookings/new", "developer", "contact_id={contact}&service_name=Visit&start_time=2026-03-20T09%3A00"),
     ("GET", "/bookings/{id}", "viewer", ""),
+    ("POST", "/bookings/{id}/complete", "developer", ""),
+    ("POST", "/bookings/{id}/no-show", "developer", ""),
+    ("POST", "/bookings/{id}/cancel", "developer", ""),
     ("GET", "/bookings/{id}/edit", "developer", ""),
     (
         "POST",

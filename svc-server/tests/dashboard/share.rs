@@ -185,9 +185,9 @@ async fn an_invoice_shows_what_is_left_to_pay() {
     let paper = |page: &str| page.split("<article").nth(1).unwrap().split("</article>").next().unwrap().to_owned();
     assert_eq!(
         shown(&paper(&printed.text)),
-        "Invoice INV-0001 | Harbour &lt;Plumbing&gt; | 1 Quay St\nSydney &lt;NSW&gt; | ABN 51 824 753 556 | For | \
-         jane@example.com | Issued | 15 Mar 2026 | Due | 29 Mar 2026 | Total | AUD 9,860.50 | Paid | AUD 860.50 | Left to pay | AUD 9,000.00 | \
-         How to pay | BSB 062-000\nAccount &lt;1&gt;"
+        "Invoice INV-0001 | Harbour &lt;Plumbing&gt; | 1 Quay St\nSydney &lt;NSW&gt; | ABN 51 824 753 556 | Bill to | \
+         jane@example.com | Issued | 15 Mar 2026 | Due | 29 Mar 2026 | Total | AUD 9,860.50 | Paid | AUD 860.50 | Amount due | AUD 9,000.00 | \
+         How to pay | BSB 062-000\nAccount &lt;1&gt; | Reference: INV-0001"
     );
     let link = share(&owner, &record).await;
     let shared = get(&server, &link).await;
@@ -197,7 +197,7 @@ async fn an_invoice_shows_what_is_left_to_pay() {
     account.invoices().pay(invoice.id).await.unwrap();
     account.invoices().refund_part(invoice.id, "250.50".parse().unwrap()).await.unwrap();
     let refunded = shown(&paper(&get(&server, &link).await.text));
-    let sums = "Total | AUD 9,860.50 | Paid | AUD 9,860.50 | Refunded | AUD 250.50 | Left to pay | AUD 0.00";
+    let sums = "Total | AUD 9,860.50 | Paid | AUD 9,860.50 | Refunded | AUD 250.50 | Amount due | AUD 0.00";
     assert!(refunded.ends_with(sums) && refunded.contains("Paid. Thank you."), "{refunded}");
     // Nothing is decided about an invoice.
     assert_eq!(decide(&server, &link, "decision=accept&version=x").await.status, StatusCode::NOT_FOUND);

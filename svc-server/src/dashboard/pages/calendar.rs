@@ -115,7 +115,7 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     let (first, end) = view.dates(date);
     let calendar = cx.svc.account(tenant.id).calendar(zone.date_begins(first)..zone.date_begins(end)).await?;
     let days = days(&calendar.entries, zone, first, end);
-    let shown = days.iter().flat_map(|day| day.entries.iter().take(view.entries_of_day()));
+    let shown = days.iter().flat_map(|day| day.in_order().take(view.entries_of_day()));
     let ids: Vec<String> = shown.filter_map(|entry| entry.contact_id).map(|id| id.to_string()).collect();
     let names = names_of(&cx.svc, tenant.id, ids.iter().map(String::as_str)).await?;
     let page = views::Page { cx, zone, view, date, today, names };

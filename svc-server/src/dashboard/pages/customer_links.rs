@@ -70,10 +70,43 @@ pub(super) async fn card(cx: &Context<'_>, tenant: &Tenant, kind: &Kind, id: Uui
         tx.read_as(tenant)?;
         shared_links::get(tx, tenant, purpose, Some(id)).await
     });
-    Ok(section("Link for the customer", about(cx, tenant, kind, id, link.await?.as_ref())))
+    let link = link.await?;
+    let message = match &link {
+        Some(link) if cx.may(Role::Developer) => message(cx, tenant, kind, id, link).await?,
+        _ => None,
+    };
+    Ok(section("Link for the customer", about(cx, tenant, kind, id, link.as_ref(), message.as_deref())))
 }
 
-fn about(cx: &Context<'_>, tenant: &Tenant, kind: &Kind, id: Uuid, link: Option<&SharedLink>) -> Markup {
+/// Returns the URL that begins a message with a link to the customer of its record. `None` if the address is not known.
+async fn message(
+    cx: &Context<'_>,
+    tenant: &Tenant,
+    kind: &Kind,
+    id: Uuid,
+    link: &SharedLink,
+) -> Result<Option<String>, Error> {
+    let account = cx.svc.account(tenant.id);
+    let (number, contact) = match kind.records {
+        RecordKind::Quote => {
+            account.quotes().get(id.into()).await.map(|quote| (quote.quote_number, quote.contact_id))?
+        }
+        _ => account.invoices().get(id.into()).await.map(|invoice| (invoice.invoice_number, invoice.contact_id))?,
+    };
+    let Some(contact) = contact else { return Ok(None) };
+    let email = if_found(account.contacts().get(contact).await)?.and_then(|contact| contact.email);
+    let subject = format!("{} {number} of {}", capitalized(kind.one), tenant.name);
+    Ok(email.map(|email| mailto(email.as_str(), &subject, &address(cx, link))))
+}
+
+fn about(
+    cx: &Context<'_>,
+    tenant: &Tenant,
+    kind: &Kind,
+    id: Uuid,
+    link: Option<&SharedLink>,
+    message: Option<&str>,
+) -> Markup {
     let path = |action: &str| format!("{}/{action}", kind.path(id));
     let what = match kind.records {
         RecordKind::Quote => "sees this quote, and can accept or decline it once it is sent",
@@ -93,6 +126,7 @@ fn about(cx: &Context<'_>, tenant: &Tenant, kind: &Kind, id: Uuid, link: Option<
                 (copyable("link", "Link", &address(cx, link)))
                 p.hint { "Made " (time(cx.now, &tenant.time_zone, link.created_at)) "." }
                 div.actions {
+                    @if let Some(message) = message { a.button href=(message) { "Email the link" } }
                     (confirmed(cx, "New link", "The address that the customer has ends.", &path("share"), version_of(Some(link)),
                         "Make a new link"))
                     (confirmed(cx, "End the link", "The address that the customer has ends at once.", &path("unshare"),

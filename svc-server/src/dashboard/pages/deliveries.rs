@@ -156,7 +156,7 @@ impl live::List for Deliveries {
 /// Returns the cell that selects a delivery to be sent again.
 fn selection_cell(delivery: &Delivery, is_selected: bool) -> Markup {
     html! {
-        td {
+        td.select {
             input type="checkbox" name="id" value=(delivery.id) form=(SELECTION) checked[is_selected]
                 aria-label={ "Select the delivery of " (delivery.kind) " " (delivery.created_at) };
         }

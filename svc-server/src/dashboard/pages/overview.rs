@@ -3,7 +3,7 @@
 use svc_core::today::{EXPIRES_WITHIN_DAYS, MAX_READ, Receivable, Today};
 use svc_core::values::{Amount, Currency};
 
-use super::kinds::BOOKINGS;
+use super::kinds::{BOOKINGS, INVOICES};
 use super::records::{names_of, short};
 use super::traffic::{first_steps_if_new, overview_tabs};
 use crate::dashboard::prelude::*;
@@ -11,7 +11,7 @@ use crate::dashboard::prelude::*;
 /// The memory in which the overview is made, in records.
 pub(crate) const MEMORY: u32 = 128;
 
-/// The most bookings of today that are listed.
+/// The most bookings of today and overdue invoices that are listed.
 const LISTED: usize = 8;
 
 /// Shows what wants attention today.
@@ -22,15 +22,19 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     let is_overdue = overdue.iter().any(|(_, amount)| amount.minor() > 0);
     let month = today.date.first_of_month();
     let content = html! {
-        (heading("Overview", &format!("{}, in the time zone {}.", long_date(today.date), tenant.time_zone), html! {}))
+        (heading("Overview", &format!("{}, in the time zone {}.", long_date(today.date), tenant.time_zone), html! {
+            @if cx.may(Role::Developer) {
+                @for kind in [&BOOKINGS, &INVOICES] { a.button href=(cx.url(&kind.path("new"))) { "New " (kind.one) } }
+            }
+        }))
         (overview_tabs(cx))
         (first_steps_if_new(cx, tenant).await?)
         div.figures {
-            (linked_figure(&cx.url("/invoices?show=outstanding"), "Outstanding", &sums(&amounts(&receivables, Receivable::total)), Tone::Neutral,
+            (linked_figure(&cx.url("/invoices?show=outstanding"), "Outstanding", &sums(tenant, &amounts(&receivables, Receivable::total)), Tone::Neutral,
                 &count(today.unpaid.len(), "invoice", "invoices")))
-            (linked_figure(&cx.url("/invoices?show=overdue"), "Overdue", &sums(&overdue), if is_overdue { Tone::Bad } else { Tone::Neutral },
+            (linked_figure(&cx.url("/invoices?show=overdue"), "Overdue", &sums(tenant, &overdue), if is_overdue { Tone::Bad } else { Tone::Neutral },
                 &count(today.overdue().count(), "invoice", "invoices")))
-            (linked_figure(&cx.url(&format!("/payments?since={month}")), "Paid this month", &sums(&paid), Tone::Neutral,
+            (linked_figure(&cx.url(&format!("/payments?since={month}")), "Paid this month", &sums(tenant, &paid), Tone::Neutral,
                 "less refunds"))
         }
         div.figures {
@@ -44,6 +48,7 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
                 "completed, without an invoice"))
         }
         (bookings_of_today(cx, tenant, &today).await?)
+        (overdue_invoices(cx, tenant, &today).await?)
         @if today.is_cut {
             p.hint { "Of each status, of payments and of bookings, " (number(MAX_READ as u64)) " count at most." }
         }
@@ -81,6 +86,30 @@ async fn bookings_of_today(cx: &Context<'_>, tenant: &Tenant, today: &Today) -> 
     })
 }
 
+/// Returns the invoices that have been overdue for longest, if there are any.
+async fn overdue_invoices(cx: &Context<'_>, tenant: &Tenant, today: &Today) -> Result<Markup, PageError> {
+    let mut overdue: Vec<_> = today.overdue().collect();
+    overdue.sort_by_key(|invoice| invoice.due_date);
+    overdue.truncate(LISTED);
+    let contacts: Vec<String> = overdue.iter().filter_map(|i| i.contact_id).map(|id| id.to_string()).collect();
+    let names = names_of(&cx.svc, tenant.id, contacts.iter().map(String::as_str)).await?;
+    Ok(html! {
+        @if !overdue.is_empty() {
+            (section("Overdue", table("Overdue invoices", &["Invoice", "Contact", "Left to pay", "Days overdue"], html! {
+                @for invoice in overdue {
+                    @let contact = invoice.contact_id.map(|id| id.to_string());
+                    tr {
+                        th scope="row" { a href=(cx.url(&INVOICES.path(invoice.id))) { (invoice.invoice_number) } }
+                        td { (isolated(&short(contact.as_deref().and_then(|id| names.get(id)).unwrap_or("–")))) }
+                        td.number { (invoice.outstanding().in_currency(invoice.currency)) }
+                        td.number { (number(today.days_overdue(invoice).unsigned_abs())) }
+                    }
+                }
+            })))
+        }
+    })
+}
+
 fn work_figure(cx: &Context<'_>, list: &str, count: usize, name: &str, note: &str) -> Markup {
     linked_figure(&cx.url(list), name, &number(count as u64), Tone::Neutral, note)
 }
@@ -90,9 +119,9 @@ fn amounts(receivables: &[Receivable], of: fn(&Receivable) -> Amount) -> Vec<(Cu
 }
 
 /// Returns amounts in different currencies.
-fn sums(amounts: &[(Currency, Amount)]) -> String {
+fn sums(tenant: &Tenant, amounts: &[(Currency, Amount)]) -> String {
     match amounts {
-        [] => "–".to_owned(),
+        [] => Amount::from_minor(0, tenant.currency.scale()).in_currency(tenant.currency),
         amounts => {
             let shown: Vec<String> = amounts.iter().map(|(currency, amount)| amount.in_currency(*currency)).collect();
             shown.join(" + ")
@@ -105,7 +134,7 @@ fn count(count: usize, one: &str, several: &str) -> String {
 }
 
 fn ages(receivables: &[Receivable]) -> Markup {
-    let headings = ["Currency", "Not due", "Overdue to 30 days", "31 to 60 days", "Longer", "All"];
+    let headings = ["Currency", "Not due", "Overdue to 30 days", "31 to 60 days", "Over 60 days", "All"];
     table(
         "Outstanding by age",
         &headings,

@@ -52,7 +52,7 @@ pub(super) async fn buttons(cx: &Context<'_>, tenant: &Tenant, kind: &Kind, id: 
             quote_buttons(cx, &quote, customer.as_deref(), &edit)
         }
         RecordKind::Job => job_buttons(cx, &account.jobs().get(id.into()).await?, &edit),
-        RecordKind::Booking => edit,
+        RecordKind::Booking => booking_buttons(cx, &account.bookings().get(id.into()).await?, &edit),
     })
 }
 
@@ -139,7 +139,7 @@ fn invoice_buttons(cx: &Context<'_>, invoice: &Invoice, customer: Option<&str>, 
             (post_button(cx, &path("send"), "primary", version(), "Mark as sent"))
         }
         @if invoice.allows(InvoiceStep::Resend) {
-            (post_button(cx, &path("resend"), "", version(), "Send again"))
+            (post_button(cx, &path("resend"), "", version(), "Mark as sent again"))
         }
         @if invoice.allows(InvoiceStep::Pay) {
             @let question = format!("{number}{of}: {} of {total} is left to pay.", shown(left));
@@ -214,8 +214,24 @@ fn quote_buttons(cx: &Context<'_>, quote: &Quote, customer: Option<&str>, edit: 
             (post_button(cx, &path("send"), "primary", version_field(quote.updated_at), "Mark as sent"))
         }
         @if quote.awaits_decision() {
-            (confirmed(cx, "Accepted", &question("accepted"), &path("accept"), version_field(quote.updated_at), "Record it"))
-            (confirmed(cx, "Declined", &question("declined"), &path("decline"), version_field(quote.updated_at), "Record it"))
+            (confirmed(cx, "Mark as accepted", &question("accepted"), &path("accept"), version_field(quote.updated_at), "Record it"))
+            (confirmed(cx, "Mark as declined", &question("declined"), &path("decline"), version_field(quote.updated_at), "Record it"))
+        }
+    }
+}
+
+fn booking_buttons(cx: &Context<'_>, booking: &Booking, edit: &Markup) -> Markup {
+    let path = |action: &str| format!("/bookings/{}/{action}", booking.id);
+    let version = || version_field(booking.updated_at);
+    let question = "Cancel the booking? The customer is not told by it.";
+    html! {
+        (edit)
+        @if booking.status == BookingStatus::Confirmed {
+            @if booking.start_time <= cx.now {
+                (post_button(cx, &path("complete"), "primary", version(), "Mark as completed"))
+                (post_button(cx, &path("no-show"), "", version(), "Mark as no show"))
+            }
+            (confirmed(cx, "Cancel the booking", question, &path("cancel"), version(), "Cancel the booking"))
         }
     }
 }

@@ -62,7 +62,7 @@ async fn page(
                 (state.text("name", "Name", "The name of the business."))
                 (state.text("time_zone", "Time zone", "Decides which day it is, for due dates for example. A name such as \
                     Australia/Sydney."))
-                (state.text("currency", "Currency", "Of invoices and quotes that name none. A code such as AUD."))
+                (state.text("currency", "Currency", "Of new invoices and quotes that name no other. A code such as AUD."))
                 (state.lines("address", "Address", "The postal address of the business, for invoices and quotes. It can be empty."))
                 (state.text("tax_number", "Tax number", "With its name, such as ABN 51 824 753 556, for invoices and quotes. It can be \
                     empty."))

@@ -156,6 +156,13 @@ impl<'c> Day<'c> {
         Timeline { slots: slots[shown].to_vec(), lanes, all_day, crowded, is_whole }
     }
 
+    /// Returns the entries, those that take the whole day after the others.
+    pub(super) fn in_order(&self) -> impl Iterator<Item = &'c Entry> {
+        let (whole, others): (Vec<&Entry>, Vec<&Entry>) =
+            self.entries.iter().copied().partition(|entry| self.is_taken_by(entry));
+        others.into_iter().chain(whole)
+    }
+
     /// Returns whether an entry takes the whole day.
     pub(super) fn is_taken_by(&self, entry: &Entry) -> bool {
         entry.start <= self.begins && entry.end.is_some_and(|end| end >= self.ends)

@@ -42,7 +42,7 @@ pub(super) async fn card(cx: &Context<'_>, tenant: &Tenant) -> Result<Markup, Pa
                  Anyone with the address can read them without signing in."
             }
             @match &link {
-                None => { div.actions { (post_button(cx, "/calendar/address", "primary", version_of(None), "Create address")) } }
+                None => { div.actions { (post_button(cx, "/calendar/address", "", version_of(None), "Create address")) } }
                 Some(link) => {
                     (copyable("calendar-address", "Address", &address(cx, link)))
                     p.hint { "Made " (time(cx.now, &tenant.time_zone, link.created_at)) "." }

@@ -74,7 +74,7 @@ impl Page<'_> {
                     }
                     (self.new_link(&morning(date, self.zone), &format!("New booking on {}", date.in_words())))
                 }
-                (self.entries(day, day.entries.iter().copied(), day.entries.len()))
+                (self.entries(day, day.in_order(), day.entries.len()))
             }
         }
     }
@@ -86,7 +86,7 @@ impl Page<'_> {
                 tr aria-current=[(day.date == self.today).then_some("date")] {
                     th scope="row" { a href=(url(self.cx, View::Day, day.date)) { (long_date(day.date)) } }
                     td {
-                        (self.entries(day, day.entries.iter().copied(), day.entries.len()))
+                        (self.entries(day, day.in_order(), day.entries.len()))
                         @if day.entries.is_empty() { span.soft { "–" } }
                     }
                     td.end { (self.new_link(&morning(day.date, self.zone), &format!("New booking on {}", day.date.in_words()))) }
@@ -194,7 +194,8 @@ impl Page<'_> {
                 @if is_cancelled { s { (title) } span.hidden { " (cancelled)" } } @else { (title) }
                 @if let Some(contact) = contact { span.soft { " " (isolated(&short(contact))) } }
             }
-            @if self.view != View::Month { " " (badge(status_tone(entry.status), &words(entry.status))) }
+            // Nearly all are confirmed.
+            @if self.view != View::Month && entry.status != BookingStatus::Confirmed.as_str() { " " (badge(status_tone(entry.status), &words(entry.status))) }
         }
     }
 

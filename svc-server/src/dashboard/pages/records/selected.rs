@@ -32,7 +32,7 @@ pub(super) fn form(cx: &Context<'_>, kind: &Kind) -> Markup {
                     option value=(CSV) { "Export as CSV" }
                     @for change in changes { option value=(change.name) { (change.label) } }
                 }
-                button type="submit" { "Go on with the selected" }
+                button type="submit" { "Apply to the selected" }
             }
         }
     }

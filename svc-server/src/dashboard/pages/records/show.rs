@@ -14,7 +14,7 @@ use super::values::text;
 use super::{FieldValues, Selection, find, get, label, name, short};
 use crate::dashboard::pages::audit::ChangeTable;
 use crate::dashboard::pages::customer_links;
-use crate::dashboard::pages::kinds::{BOOKINGS, INVOICES, JOBS, QUOTES, of_path};
+use crate::dashboard::pages::kinds::{BOOKINGS, INVOICES, JOBS, Kind, QUOTES, of_path};
 use crate::dashboard::pages::record_actions;
 use crate::dashboard::prelude::*;
 
@@ -43,14 +43,14 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
             (customer_links::print_button(cx, kind, id))
             (record_actions::buttons(cx, tenant, kind, id).await?)
         }))
-        (section("Details", details(&record, &values)))
+        @if matches!(kind.records, RecordKind::Booking | RecordKind::Job) { (at_the_same_time(cx, tenant, id, &record).await?) }
+        (section("Details", details(kind, &record, &values)))
+        (customer_links::card(cx, tenant, kind, id).await?)
         @match kind.records {
             RecordKind::Contact => { (of_contact(cx, tenant, id.into()).await?) }
             RecordKind::Invoice => { (payments(cx, tenant, id.into()).await?) }
-            RecordKind::Booking | RecordKind::Job => { (at_the_same_time(cx, tenant, id, &record).await?) }
-            RecordKind::Quote => {}
+            RecordKind::Quote | RecordKind::Booking | RecordKind::Job => {}
         }
-        (customer_links::card(cx, tenant, kind, id).await?)
         section.card {
             h2 { "History" }
             @if history.data.is_empty() {
@@ -68,17 +68,23 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
 }
 
 /// Returns the fields of a record with their values, and its id, which programs need. The currency is that of its amounts.
-fn details(record: &Map<String, Value>, values: &FieldValues<'_>) -> Markup {
-    let fields = record.keys().map(String::as_str).filter(|field| !matches!(*field, "currency" | "id"));
-    let mut fields: Vec<&str> = fields.collect();
-    fields.sort_by_key(|field| matches!(*field, "created_at" | "updated_at"));
-    let shown = |field: &&str| (capitalized(&label(field)), values.value(record, field));
-    let fields: Vec<(String, Markup)> = fields.iter().map(shown).collect();
+fn details(kind: &Kind, record: &Map<String, Value>, values: &FieldValues<'_>) -> Markup {
+    const MORE: [&str; 2] = ["created_at", "updated_at"];
+    // The number is the heading, and what is not paid in full has no day for that.
+    let is_left_out = |field: &str| {
+        let is_unpaid = field == "paid_at" && record.get(field) == Some(&Value::Null);
+        field == "currency" || field == "id" || is_unpaid || (field.ends_with("_number") && kind.name == [field])
+    };
+    let fields = record.keys().map(String::as_str).filter(|field| !is_left_out(field) && !MORE.contains(field));
+    let shown = |field| (capitalized(&label(field)), values.value(record, field));
     html! {
-        (facts(&fields))
+        (facts(&fields.map(shown).collect::<Vec<_>>()))
         details.more {
-            summary { "For programs" }
-            (copyable("id", "Id", text(record, "id")))
+            summary { "More" }
+            div {
+                (facts(&MORE.map(shown)))
+                (copyable("id", "Id, for programs", text(record, "id")))
+            }
         }
     }
 }
@@ -138,17 +144,17 @@ async fn at_the_same_time(
     });
     Ok(html! {
         @if !others.is_empty() {
-            (section("At the same time", html! {
-                ul.hits {
-                    @for entry in &others {
+            div.banner.warn {
+                span {
+                    "At the same time: "
+                    @for (at, entry) in others.iter().enumerate() {
                         @let kind = if entry.kind == RecordKind::Job { &JOBS } else { &BOOKINGS };
-                        li {
-                            a href=(cx.url(&kind.path(entry.id))) { (short(&entry.title)) }
-                            " " span.soft { (minute(&tenant.time_zone, entry.start)) }
-                        }
+                        @if at > 0 { ", " }
+                        a href=(cx.url(&kind.path(entry.id))) { (short(&entry.title)) }
+                        " (" (minute(&tenant.time_zone, entry.start)) ")"
                     }
                 }
-            }))
+            }
         }
     })
 }

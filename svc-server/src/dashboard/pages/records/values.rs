@@ -101,6 +101,11 @@ impl<'a> FieldValues<'a> {
                     }
                 }
             }
+            ("email", Some(Value::String(email))) => html! { a href=(mailto(email, "", "")) { (short(email)) } },
+            ("phone", Some(Value::String(phone))) => {
+                let digits: String = phone.chars().filter(|char| char.is_ascii_digit() || *char == '+').collect();
+                html! { a href={ "tel:" (digits) } { (short(phone)) } }
+            }
             (field, Some(Value::String(date))) if is_date(field) => {
                 Date::parse(date).map_or_else(|_| html! { (short(date)) }, day)
             }
@@ -186,7 +191,7 @@ pub(crate) fn label(field: &str) -> String {
         "quote_id" => "quote",
         "invoice_id" => "invoice",
         "amount_paid" => "paid",
-        "paid_at" => "paid in full",
+        "paid_at" => "paid on",
         "created_at" => "created",
         "updated_at" => "changed",
         "issue_date" => "issued",
