@@ -6,6 +6,7 @@ use svc_core::prelude::*;
 use svc_core::resources::crud;
 
 use super::browser::{Browser, Server};
+use super::invoice_actions::hidden;
 use super::records::{rows, text};
 use super::webhooks::HOSTILE;
 
@@ -232,6 +233,27 @@ async fn the_page_of_a_booking_names_what_takes_place_at_the_same_time() {
     // One that is cancelled takes no time itself.
     account.bookings().update(visit.id, cancel()).await.unwrap();
     assert!(!viewer.get(&path).await.text.contains("At the same time"));
+}
+
+#[tokio::test]
+async fn a_booking_that_began_is_completed_by_one_press_and_an_earlier_one_cancelled() {
+    let server = Server::start().await;
+    let ada = server.named_contact("ada@example.com", "Ada").await.id;
+    let developer = server.signed_in(Role::Developer).await;
+    let visit = booking(&server, ada, "Visit", "2026-03-14T16:00:00Z", "2026-03-14T17:00:00Z").await;
+    let path = format!("/bookings/{}", visit.id);
+    let page = developer.get(&path).await.text;
+    assert!(page.contains("Cancel the booking") && !page.contains("Mark as completed"), "{page}");
+    server.clock.advance(std::time::Duration::from_secs(52 * 60));
+    let page = developer.get(&path).await.text;
+    assert!(page.contains("Mark as no show"), "{page}");
+    let complete = format!("{path}/complete");
+    let form = hidden(&page, &complete);
+    assert_eq!(developer.post(&complete, &form).await.status, StatusCode::SEE_OTHER);
+    let bookings = server.svc.account(server.tenant).bookings();
+    assert_eq!(bookings.get(visit.id).await.unwrap().status, BookingStatus::Completed);
+    let page = developer.get(&path).await.text;
+    assert!(!page.contains("Mark as completed") && !page.contains("Cancel the booking"), "{page}");
 }
 
 #[tokio::test]

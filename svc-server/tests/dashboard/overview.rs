@@ -84,6 +84,8 @@ async fn each_figure_of_the_overview_leads_to_what_it_counts() {
     for figure in [
         "Saturday, 14 Mar 2026, in the time zone UTC.",
         "Next today 16:00",
+        "Days overdue INV-0003",
+        "AUD 7.00 72 INV-0002",
         "Outstanding AUD 147.00 3 invoices",
         "Overdue AUD 47.00 2 invoices",
         "Paid this month AUD 50.00 less refunds",

@@ -190,6 +190,12 @@ async fn an_invoice_shows_what_is_left_to_pay() {
          How to pay | BSB 062-000\nAccount &lt;1&gt; | Reference: INV-0001"
     );
     let link = share(&owner, &record).await;
+    let message = format!(
+        "mailto:jane@example.com?subject=Invoice%20INV-0001%20of%20Harbour%20%3CPlumbing%3E&amp;body=http%3A%2F%2Flocalhost%3A8080{}",
+        link.replace('/', "%2F")
+    );
+    let page = owner.get(&record).await.text;
+    assert!(page.contains(&format!("href=\"{message}\"")), "{message}: {page}");
     let shared = get(&server, &link).await;
     assert_eq!(paper(&shared.text), paper(&printed.text), "the customer sees the same");
     assert!(!shared.text.contains("/dashboard/invoices") && !shared.text.contains("svc</title>"), "{}", shared.text);
