@@ -80,6 +80,7 @@ test("a calendar program reads the address that an owner creates, until it is re
   const page = await open(browser, demo.url);
   await signIn(page, demo.linkFor(demo.variables.SVC_TENANT, "owner"));
   await page.goto(`${demo.url}/dashboard/calendar`);
+  await page.locator("summary", { hasText: "Subscribe in another calendar" }).click();
   await page.getByRole("button", { name: "Create address" }).click();
   const address = await page.getByLabel("Address", { exact: true }).inputValue();
   assert.ok(address.startsWith(`${demo.url}/dashboard/calendar.ics?secret=`), address);

@@ -63,8 +63,8 @@ async fn lists_name_contacts_and_show_amounts_with_their_currency() {
     assert_eq!(
         rows(&page),
         [
-            format!("INV-0002 – draft AUD 5.00 – – {at}"),
-            format!("INV-0001 {HOSTILE} partial AUD 9,860.50 AUD 9,760.50 – {at}"),
+            "INV-0002 – draft AUD 5.00 – 14 Mar 2026 –".to_owned(),
+            format!("INV-0001 {HOSTILE} partial AUD 9,860.50 AUD 9,760.50 14 Mar 2026 –"),
         ]
     );
     server.transactions.lock().unwrap().clear();
@@ -236,7 +236,7 @@ async fn an_invoice_has_its_contact_and_its_payments() {
     let id = invoice(&server, server.tenant, ada, "9860.5").await;
     let invoices = server.svc.account(server.tenant).invoices();
     let page = viewer.get(&format!("/invoices/{id}")).await.text;
-    assert!(page.contains("None. Payments on invoices that were imported are not known."), "{page}");
+    assert!(page.contains("None yet. Payments before an import are not known."), "{page}");
     invoices.pay_part(id, "100".parse().unwrap()).await.unwrap();
     let page = viewer.get(&format!("/invoices/{id}")).await.text;
     let facts = ["Contact", "Status", "Total", "Paid", "Outstanding", "Issued", "Due"].map(|name| fact(&page, name));

@@ -191,7 +191,9 @@ async fn an_invoice_shows_what_is_left_to_pay() {
     );
     let link = share(&owner, &record).await;
     let message = format!(
-        "mailto:jane@example.com?subject=Invoice%20INV-0001%20of%20Harbour%20%3CPlumbing%3E&amp;body=http%3A%2F%2Flocalhost%3A8080{}",
+        "mailto:jane@example.com?subject=Invoice%20INV-0001%20of%20Harbour%20%3CPlumbing%3E&amp;body=\
+         Hello%20jane%40example.com%2C%0A%0Ahere%20is%20Invoice%20INV-0001%20over%20AUD%209%2C860.50%3A%0A\
+         http%3A%2F%2Flocalhost%3A8080{}%0A%0AHarbour%20%3CPlumbing%3E",
         link.replace('/', "%2F")
     );
     let page = owner.get(&record).await.text;
@@ -235,7 +237,7 @@ async fn a_link_ends_when_it_is_renewed_or_ended_or_its_contact_is_erased() {
     let developer = server.signed_in(Role::Developer).await;
     let quote = quote(&server).await;
     let record = format!("/quotes/{}", quote.id);
-    assert!(developer.get(&record).await.text.contains("Make the link"));
+    assert!(developer.get(&record).await.text.contains("Make a link to send"));
     let first = share(&developer, &record).await;
     assert!(developer.get(&record).await.text.contains(&first), "people send it again");
     let viewer = server.signed_in(Role::Viewer).await.get(&record).await.text;

@@ -87,16 +87,26 @@ async fn message(
     link: &SharedLink,
 ) -> Result<Option<String>, Error> {
     let account = cx.svc.account(tenant.id);
-    let (number, contact) = match kind.records {
+    let (number, total, contact) = match kind.records {
         RecordKind::Quote => {
-            account.quotes().get(id.into()).await.map(|quote| (quote.quote_number, quote.contact_id))?
+            let quote = account.quotes().get(id.into()).await?;
+            (quote.quote_number, quote.total.in_currency(quote.currency), quote.contact_id)
         }
-        _ => account.invoices().get(id.into()).await.map(|invoice| (invoice.invoice_number, invoice.contact_id))?,
+        _ => {
+            let invoice = account.invoices().get(id.into()).await?;
+            (invoice.invoice_number, invoice.total.in_currency(invoice.currency), invoice.contact_id)
+        }
     };
     let Some(contact) = contact else { return Ok(None) };
-    let email = if_found(account.contacts().get(contact).await)?.and_then(|contact| contact.email);
-    let subject = format!("{} {number} of {}", capitalized(kind.one), tenant.name);
-    Ok(email.map(|email| mailto(email.as_str(), &subject, &address(cx, link))))
+    let Some(contact) = if_found(account.contacts().get(contact).await)? else { return Ok(None) };
+    let what = format!("{} {number}", capitalized(kind.one));
+    let body = format!(
+        "Hello {},\n\nhere is {what} over {total}:\n{}\n\n{}",
+        contact.display_name(),
+        address(cx, link),
+        tenant.name
+    );
+    Ok(contact.email.map(|email| mailto(email.as_str(), &format!("{what} of {}", tenant.name), &body)))
 }
 
 fn about(
@@ -109,15 +119,15 @@ fn about(
 ) -> Markup {
     let path = |action: &str| format!("{}/{action}", kind.path(id));
     let what = match kind.records {
-        RecordKind::Quote => "sees this quote, and can accept or decline it once it is sent",
-        _ => "sees this invoice",
+        RecordKind::Quote => "can see this quote, and accept or decline it once it is sent",
+        _ => "can see this invoice",
     };
     html! {
-        p.soft { "Everybody who has the link " (what) ", without signing in. It also ends when the contact is deleted." }
+        p.soft { "Send this link to the customer. Anyone who has it " (what) ", without signing in. It also ends when the contact is deleted." }
         @match link {
             None => {
                 @if cx.may(Role::Developer) {
-                    div.actions { (post_button(cx, &path("share"), "", version_of(None), "Make the link")) }
+                    div.actions { (post_button(cx, &path("share"), "", version_of(None), "Make a link to send")) }
                 } @else {
                     p { "There is none." }
                 }

@@ -3,7 +3,7 @@
 use svc_core::today::{EXPIRES_WITHIN_DAYS, MAX_READ, Receivable, Today};
 use svc_core::values::{Amount, Currency};
 
-use super::kinds::{BOOKINGS, INVOICES};
+use super::kinds::{BOOKINGS, CONTACTS, INVOICES};
 use super::records::{names_of, short};
 use super::traffic::{first_steps_if_new, overview_tabs};
 use crate::dashboard::prelude::*;
@@ -29,7 +29,7 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
         }))
         (overview_tabs(cx))
         (first_steps_if_new(cx, tenant).await?)
-        div.figures {
+        div.figures.money {
             (linked_figure(&cx.url("/invoices?show=outstanding"), "Outstanding", &sums(tenant, &amounts(&receivables, Receivable::total)), Tone::Neutral,
                 &count(today.unpaid.len(), "invoice", "invoices")))
             (linked_figure(&cx.url("/invoices?show=overdue"), "Overdue", &sums(tenant, &overdue), if is_overdue { Tone::Bad } else { Tone::Neutral },
@@ -100,7 +100,11 @@ async fn overdue_invoices(cx: &Context<'_>, tenant: &Tenant, today: &Today) -> R
                     @let contact = invoice.contact_id.map(|id| id.to_string());
                     tr {
                         th scope="row" { a href=(cx.url(&INVOICES.path(invoice.id))) { (invoice.invoice_number) } }
-                        td { (isolated(&short(contact.as_deref().and_then(|id| names.get(id)).unwrap_or("–")))) }
+                        td {
+                            @if let Some((id, name)) = contact.as_deref().and_then(|id| Some((id, names.get(id)?))) {
+                                a href=(cx.url(&CONTACTS.path(id))) { (isolated(&short(name))) }
+                            }
+                        }
                         td.number { (invoice.outstanding().in_currency(invoice.currency)) }
                         td.number { (number(today.days_overdue(invoice).unsigned_abs())) }
                     }

@@ -134,16 +134,16 @@ fn invoice_buttons(cx: &Context<'_>, invoice: &Invoice, customer: Option<&str>, 
     let (number, total) = (&invoice.invoice_number, shown(invoice.total));
     let of = customer.map(|name| format!(", of {name}")).unwrap_or_default();
     html! {
-        @if invoice.allows(InvoiceStep::Update) { (edit) }
         @if invoice.allows(InvoiceStep::Send) {
             (post_button(cx, &path("send"), "primary", version(), "Mark as sent"))
         }
-        @if invoice.allows(InvoiceStep::Resend) {
-            (post_button(cx, &path("resend"), "", version(), "Mark as sent again"))
-        }
         @if invoice.allows(InvoiceStep::Pay) {
             @let question = format!("{number}{of}: {} of {total} is left to pay.", shown(left));
-            (amount_form(cx, &path("pay"), "Take a payment", &question, invoice, &left, "primary", "Record the payment"))
+            (amount_form(cx, &path("pay"), "Record a payment", &question, invoice, &left, "primary", "Record the payment"))
+        }
+        @if invoice.allows(InvoiceStep::Update) { (edit) }
+        @if invoice.allows(InvoiceStep::Resend) {
+            (post_button(cx, &path("resend"), "", version(), "Mark as sent again"))
         }
         @if invoice.allows(InvoiceStep::Refund) {
             @let question = format!("Refund {number}{of}, of which {} was paid. All of it cancels the invoice.",
@@ -206,13 +206,13 @@ fn quote_buttons(cx: &Context<'_>, quote: &Quote, customer: Option<&str>, edit: 
     let by = customer.map(|name| format!(" by {name}")).unwrap_or_default();
     let question = |done: &str| format!("Record that {}, {total}, was {done}{by}?", quote.quote_number);
     html! {
-        (edit)
         @if quote.status == QuoteStatus::Accepted {
             (post_button(cx, &path("convert"), "primary", html! {}, "Make the job"))
         }
         @if quote.status == QuoteStatus::Draft {
             (post_button(cx, &path("send"), "primary", version_field(quote.updated_at), "Mark as sent"))
         }
+        (edit)
         @if quote.awaits_decision() {
             (confirmed(cx, "Mark as accepted", &question("accepted"), &path("accept"), version_field(quote.updated_at), "Record it"))
             (confirmed(cx, "Mark as declined", &question("declined"), &path("decline"), version_field(quote.updated_at), "Record it"))
@@ -224,13 +224,17 @@ fn booking_buttons(cx: &Context<'_>, booking: &Booking, edit: &Markup) -> Markup
     let path = |action: &str| format!("/bookings/{}/{action}", booking.id);
     let version = || version_field(booking.updated_at);
     let question = "Cancel the booking? The customer is not told by it.";
+    let is_confirmed = booking.status == BookingStatus::Confirmed;
     html! {
+        @if is_confirmed && booking.start_time <= cx.now {
+            (post_button(cx, &path("complete"), "primary", version(), "Mark as completed"))
+            (post_button(cx, &path("no-show"), "", version(), "Mark as no show"))
+        }
+        @if let (BookingStatus::Completed, Some(contact)) = (booking.status, booking.contact_id) {
+            a.button.primary href=(cx.url(&INVOICES.path(format!("new?contact={contact}")))) { "New invoice" }
+        }
         (edit)
-        @if booking.status == BookingStatus::Confirmed {
-            @if booking.start_time <= cx.now {
-                (post_button(cx, &path("complete"), "primary", version(), "Mark as completed"))
-                (post_button(cx, &path("no-show"), "", version(), "Mark as no show"))
-            }
+        @if is_confirmed {
             (confirmed(cx, "Cancel the booking", question, &path("cancel"), version(), "Cancel the booking"))
         }
     }
@@ -242,7 +246,6 @@ fn job_buttons(cx: &Context<'_>, job: &Job, edit: &Markup) -> Markup {
     let suggested = job.actual_total.or(job.estimated_total).map(|amount| amount.to_string()).unwrap_or_default();
     let typed = problem.map_or(suggested.as_str(), |_| cx.form.text("amount"));
     html! {
-        (edit)
         @if job.invoice_id.is_none() && job.status != JobStatus::Cancelled {
             details.confirm open[problem.is_some()] {
                 summary.button.primary { "Make the invoice" }
@@ -259,6 +262,7 @@ fn job_buttons(cx: &Context<'_>, job: &Job, edit: &Markup) -> Markup {
                 }
             }
         }
+        (edit)
     }
 }
 

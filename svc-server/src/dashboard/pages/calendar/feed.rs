@@ -33,29 +33,31 @@ pub(super) async fn card(cx: &Context<'_>, tenant: &Tenant) -> Result<Markup, Pa
         return Ok(html! {});
     }
     let link = cx.svc.account(tenant.id).calendar_link().await?;
-    Ok(section(
-        "Subscribe in another calendar",
-        html! {
-            p {
-                "Calendar programs show bookings and jobs from a secret address, with the names of contacts and the sites of jobs: \
-                 from " (FEED_DAYS_BEFORE) " days ago to " (FEED_DAYS_AFTER) " days ahead, at most " (number(MAX_ENTRIES as u64)) ". \
-                 Anyone with the address can read them without signing in."
-            }
-            @match &link {
-                None => { div.actions { (post_button(cx, "/calendar/address", "", version_of(None), "Create address")) } }
-                Some(link) => {
-                    (copyable("calendar-address", "Address", &address(cx, link)))
-                    p.hint { "Made " (time(cx.now, &tenant.time_zone, link.created_at)) "." }
-                    div.actions {
-                        (confirmed(cx, "Renew address", "The address that programs have now shows nothing any more. The new one \
-                            has to be entered in each of them.", "/calendar/address", version_of(Some(link)), "Renew address"))
-                        (confirmed(cx, "Revoke address", "The address shows nothing any more. This cannot be undone.",
-                            "/calendar/address/revoke", version_of(Some(link)), "Revoke address"))
+    Ok(html! {
+        details.card.more open[link.is_some()] {
+            summary { "Subscribe in another calendar" }
+            div {
+                p {
+                    "Calendar programs show bookings and jobs from a secret address, with the names of contacts and the sites of jobs: \
+                     from " (FEED_DAYS_BEFORE) " days ago to " (FEED_DAYS_AFTER) " days ahead, at most " (number(MAX_ENTRIES as u64)) ". \
+                     Anyone with the address can read them without signing in."
+                }
+                @match &link {
+                    None => { div.actions { (post_button(cx, "/calendar/address", "", version_of(None), "Create address")) } }
+                    Some(link) => {
+                        (copyable("calendar-address", "Address", &address(cx, link)))
+                        p.hint { "Made " (time(cx.now, &tenant.time_zone, link.created_at)) "." }
+                        div.actions {
+                            (confirmed(cx, "Renew address", "The address that programs have now shows nothing any more. The new one \
+                                has to be entered in each of them.", "/calendar/address", version_of(Some(link)), "Renew address"))
+                            (confirmed(cx, "Revoke address", "The address shows nothing any more. This cannot be undone.",
+                                "/calendar/address/revoke", version_of(Some(link)), "Revoke address"))
+                        }
                     }
                 }
             }
-        },
-    ))
+        }
+    })
 }
 
 /// Makes the address, or another one in its place.

@@ -189,8 +189,8 @@ impl Page<'_> {
         let is_cancelled = entry.certainty == Certainty::Cancelled;
         html! {
             a href=(self.cx.url(&kind.path(entry.id))) {
-                // A day lists what takes all of it under a heading that says so.
-                @if self.view != View::Day || !day.is_taken_by(entry) { span.time { (time) } " " }
+                // A month has no place for it, and a day lists what takes all of it under a heading.
+                @if self.view == View::Week || !day.is_taken_by(entry) { span.time { (time) } " " }
                 @if is_cancelled { s { (title) } span.hidden { " (cancelled)" } } @else { (title) }
                 @if let Some(contact) = contact { span.soft { " " (isolated(&short(contact))) } }
             }

@@ -16,13 +16,7 @@ pub(crate) const BOOKINGS: Kind = Kind {
     icon: "booking",
     statuses,
     name: &["service_name"],
-    columns: &[
-        ("Contact", "contact_id"),
-        ("Status", "status"),
-        ("Starts", "start_time"),
-        ("Ends", "end_time"),
-        ("Created", "created_at"),
-    ],
+    columns: &[("Contact", "contact_id"), ("Status", "status"), ("Starts", "start_time"), ("Ends", "end_time")],
     file: "id service_name contact_id contact status start_time end_time notes created_at updated_at",
     form: &[
         contact(CONTACT_HINT).only(New),

@@ -21,8 +21,8 @@ pub(crate) const INVOICES: Kind = Kind {
         ("Status", "status"),
         ("Total", "total"),
         ("Outstanding", "outstanding"),
+        ("Issued", "issue_date"),
         ("Due", "due_date"),
-        ("Created", "created_at"),
     ],
     file: "id invoice_number contact_id contact status issue_date due_date currency total amount_paid \
         outstanding paid_at created_at updated_at",

@@ -10,7 +10,7 @@ use svc_core::values::RecordKind;
 use uuid::Uuid;
 
 use super::table::record_table;
-use super::values::text;
+use super::values::{money, text};
 use super::{FieldValues, Selection, find, get, label, name, short};
 use crate::dashboard::pages::audit::ChangeTable;
 use crate::dashboard::pages::customer_links;
@@ -39,9 +39,9 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     let name = name(kind, &record);
     let content = html! {
         p { a href=(cx.url(&kind.list_path())) { (kind.title) } }
-        (heading(&short(&name), "", html! {
-            (customer_links::print_button(cx, kind, id))
+        (heading(&short(&name), &summary(&record, &values, &tenant.time_zone), html! {
             (record_actions::buttons(cx, tenant, kind, id).await?)
+            (customer_links::print_button(cx, kind, id))
         }))
         @if matches!(kind.records, RecordKind::Booking | RecordKind::Job) { (at_the_same_time(cx, tenant, id, &record).await?) }
         (section("Details", details(kind, &record, &values)))
@@ -65,6 +65,21 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
         }
     };
     Ok(layout::page(cx, Some(tenant), &short(&name), &content))
+}
+
+/// Returns what a record is about in a line: the contact, the amount, and when it is due or takes place.
+fn summary(record: &Map<String, Value>, values: &FieldValues<'_>, zone: &TimeZone) -> String {
+    let amount = ["outstanding", "total", "actual_total", "estimated_total"];
+    let amount = amount.iter().find_map(|field| record.get(*field).filter(|amount| !amount.is_null()));
+    let date = |field, words: &str| Some(format!("{words} {}", Date::parse(text(record, field)).ok()?.in_words()));
+    let time = |field| Some(minute_in_words(zone, Timestamp::parse(text(record, field)).ok()?));
+    let parts = [
+        values.contact(text(record, "contact_id")).map(|name| short(&without_bidi_controls(name))),
+        amount.map(|amount| money(record, amount)),
+        date("due_date", "due").or_else(|| date("valid_until", "valid until")),
+        time("start_time").or_else(|| time("scheduled_start")),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
 }
 
 /// Returns the fields of a record with their values, and its id, which programs need. The currency is that of its amounts.
@@ -109,17 +124,15 @@ async fn of_contact(cx: &Context<'_>, tenant: &Tenant, contact: ContactId) -> Re
             @if outstanding.is_cut { p.hint { "Of the newest " (number(u64::from(MAX_SUMMED))) " invoices." } }
         }))
         @for (kind, (records, next)) in &lists {
-            (section(kind.title, html! {
-                @if records.is_empty() {
-                    p.soft { "None." }
-                } @else {
+            @if !records.is_empty() {
+                (section(kind.title, html! {
                     @if next.is_some() {
                         p { "The newest " (OF_CONTACT) ". "
                             a href=(cx.url(&format!("/{}?contact={contact}", kind.collection))) { "All " (kind.collection) } }
                     }
                     (record_table(cx, kind, records, &values, "contact_id", false))
-                }
-            }))
+                }))
+            }
         }
     })
 }
@@ -166,7 +179,7 @@ async fn payments(cx: &Context<'_>, tenant: &Tenant, invoice: InvoiceId) -> Resu
         "Payments",
         html! {
             @if payments.is_empty() {
-                p.soft { "None. Payments on invoices that were imported are not known." }
+                p.soft { "None yet. Payments before an import are not known." }
             } @else {
                 (table("Payments", &["Received", "Amount", "Method", "Reference"], html! {
                     @for payment in &payments {

@@ -197,6 +197,7 @@ pub(crate) fn label(field: &str) -> String {
         "issue_date" => "issued",
         "due_date" => "due",
         "company_name" => "company",
+        "service_name" => "service",
         "start_time" => "starts",
         "end_time" => "ends",
         other => return words(other),
