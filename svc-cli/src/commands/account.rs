@@ -188,10 +188,7 @@ type DueTerms = Option<DaysUntilDue>;
 
 /// Parses a number of days, or `none`.
 fn parse_days_until_due(text: &str) -> Result<DueTerms, Issue> {
-    if text == "none" {
-        return Ok(None);
-    }
-    DaysUntilDue::parse(text).map(Some).map_err(|issue| Issue { message: format!("{issue}, or none").into(), ..issue })
+    or_word(text, "none", DaysUntilDue::parse)
 }
 
 /// Parses lines, or an empty text, which is `None`.
@@ -209,20 +206,20 @@ type MaxWebhooks = Option<u32>;
 
 /// Parses a rate limit: a whole number of at least 1, or `default`.
 fn parse_limit_or_default(text: &str) -> Result<Limit, Issue> {
-    or_default(text, parse_limit)
+    or_word(text, "default", parse_limit)
 }
 
-/// Parses a limit, or `default`, which is `None`.
-fn or_default<T>(text: &str, parse: fn(&str) -> Result<T, Issue>) -> Result<Option<T>, Issue> {
-    if text == "default" {
+/// Parses a value, or the word that stands for `None`.
+fn or_word<T>(text: &str, word: &str, parse: fn(&str) -> Result<T, Issue>) -> Result<Option<T>, Issue> {
+    if text == word {
         return Ok(None);
     }
-    parse(text).map(Some).map_err(|issue| Issue { message: format!("{issue}, or default").into(), ..issue })
+    parse(text).map(Some).map_err(|issue| Issue { message: format!("{issue}, or {word}").into(), ..issue })
 }
 
 /// Parses a number of webhook subscriptions, or `default`.
 fn parse_max_webhooks_or_default(text: &str) -> Result<MaxWebhooks, Issue> {
-    or_default(text, parse_max_webhooks)
+    or_word(text, "default", parse_max_webhooks)
 }
 
 /// Parses the write limit of a resource, such as `quotes=20` or `quotes=default`.

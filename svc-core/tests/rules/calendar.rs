@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use serde_json::json;
-use svc_core::calendar::{self, Calendar, Certainty, MAX_ENTRIES};
+use svc_core::calendar::{self, Calendar, Certainty, MAX_ENTRIES, MAX_OVERLAPPING};
 use svc_core::resources::bookings::{Booking, BookingCreate};
 use svc_core::resources::contacts::ContactId;
 use svc_core::resources::crud;
@@ -29,6 +29,36 @@ impl Rules {
         });
         self.create(body).unwrap()
     }
+}
+
+#[test]
+fn what_takes_place_at_the_same_time_is_found_up_to_a_bound() {
+    let fixture = Rules::new();
+    let contact = fixture.contact();
+    let visit = fixture.visit(contact, "Visit", "2026-03-20T09:00:00Z".."2026-03-20T10:00:00Z");
+    let overlapping = |times: Range<&str>| {
+        let times = time(times.start)..time(times.end);
+        let found = fixture.write((fixture.tenant, visit.id.uuid(), times), async |tx, (tenant, id, times)| {
+            calendar::overlapping(tx, *tenant, *id, times.clone()).await
+        });
+        found.unwrap().into_iter().map(|entry| entry.title).collect::<Vec<_>>()
+    };
+    let nine = || "2026-03-20T09:00:00Z".."2026-03-20T10:00:00Z";
+    fixture.visit(contact, "Before", "2026-03-20T08:00:00Z".."2026-03-20T09:00:00Z");
+    fixture.visit(contact, "After", "2026-03-20T10:00:00Z".."2026-03-20T11:00:00Z");
+    let off = fixture.visit(contact, "Off", nine());
+    fixture.update(off.id, json!({ "status": "cancelled" })).unwrap();
+    assert!(overlapping(nine()).is_empty());
+    fixture.visit(contact, "Late", "2026-03-20T09:59:00Z".."2026-03-20T12:00:00Z");
+    fixture.visit(contact, "Early", "2026-03-20T07:00:00Z".."2026-03-20T09:01:00Z");
+    assert_eq!(overlapping(nine()), ["Early", "Late"]);
+    // A moment overlaps with nothing.
+    assert!(overlapping("2026-03-20T09:30:00Z".."2026-03-20T09:30:00Z").is_empty());
+    for _ in 0..MAX_OVERLAPPING {
+        fixture.visit(contact, "Between", "2026-03-20T09:10:00Z".."2026-03-20T09:20:00Z");
+    }
+    let all = overlapping(nine());
+    assert_eq!((all.len(), all[0].as_str(), all[MAX_OVERLAPPING - 1].as_str()), (MAX_OVERLAPPING, "Early", "Between"));
 }
 
 const MARCH: Range<&str> = "2026-03-01T00:00:00Z".."2026-04-01T00:00:00Z";

@@ -247,9 +247,12 @@ pub(super) fn minute(zone: &TimeZone, at: Timestamp) -> Markup {
 
 /// Returns a time as people write it, without its seconds, in the zone of the account.
 pub(super) fn minute_in_words(zone: &TimeZone, at: Timestamp) -> String {
-    let shown = zone.minute_at(at);
-    let clock = shown.split_once(' ').map_or("", |(_, clock)| clock);
-    format!("{}, {clock}", zone.date_at(at).in_words())
+    format!("{}, {}", zone.date_at(at).in_words(), clock(zone, at))
+}
+
+/// Returns the time of day, with the offset of a time that clocks show twice.
+pub(super) fn clock(zone: &TimeZone, at: Timestamp) -> String {
+    zone.minute_at(at).split_once(' ').map(|(_, clock)| clock.to_owned()).unwrap_or_default()
 }
 
 /// Returns a time as a distance from now.

@@ -47,7 +47,7 @@ const ACCOUNT: &[Group] = &[
     ),
 ];
 
-/// Below them, where there are apps.
+/// Follows the developers' pages where there are apps.
 const APPS: &[Group] = &[("", &[("/apps", "app", "Connected apps"), ("/developer-apps", "code", "Developer apps")])];
 
 const OPERATOR: &[Group] = &[("Operators", &[("/accounts", "account", "Accounts"), ("/system", "system", "System")])];

@@ -15,9 +15,9 @@ use super::site::Site;
 /// Returns the page of a document. `actions` is above it, and is not printed.
 pub(super) fn page(site: &Site, shown: &SharedDocument, actions: &Markup) -> PageResponse {
     let tenant = &shown.tenant;
-    let (kind, number) = match &shown.document {
-        Document::Invoice(invoice) => ("Invoice", &invoice.invoice_number),
-        Document::Quote(quote) => ("Quote", &quote.quote_number),
+    let (kind, number, to) = match &shown.document {
+        Document::Invoice(invoice) => ("Invoice", &invoice.invoice_number, "Bill to"),
+        Document::Quote(quote) => ("Quote", &quote.quote_number, "For"),
     };
     let content = html! {
         main.paper id="main" {
@@ -34,7 +34,7 @@ pub(super) fn page(site: &Site, shown: &SharedDocument, actions: &Markup) -> Pag
                         @if let Some(tax_number) = &tenant.tax_number { span { (tax_number.as_str()) } }
                     }
                 }
-                @if let Some(contact) = &shown.contact { (customer(kind, contact)) }
+                @if let Some(contact) = &shown.contact { (customer(to, contact)) }
                 @match &shown.document {
                     Document::Invoice(invoice) => {
                         (invoice_facts(invoice))
@@ -62,8 +62,8 @@ pub(super) fn notice(site: &Site, title: &str, text: &str) -> PageResponse {
     PageResponse::page(layout::paper(site, title, &content))
 }
 
-/// Returns the customer, line by line.
-fn customer(kind: &str, contact: &Contact) -> Markup {
+/// Returns the customer below a heading, line by line.
+fn customer(heading: &str, contact: &Contact) -> Markup {
     let name = contact.display_name();
     let line = |text: Option<&str>| text.filter(|text| *text != name).map(str::to_owned);
     let place = [&contact.city, &contact.state].into_iter().flatten().map(|text| text.as_str());
@@ -75,7 +75,7 @@ fn customer(kind: &str, contact: &Contact) -> Markup {
     ];
     html! {
         section {
-            h2 { @if kind == "Invoice" { "Bill to" } @else { "For" } }
+            h2 { (heading) }
             address {
                 strong { (isolated(&name)) }
                 @for text in lines.into_iter().flatten() { span { (isolated(&text)) } }

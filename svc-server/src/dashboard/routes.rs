@@ -247,6 +247,8 @@ fn record_pages() -> Vec<Page> {
     use Role::{Developer, Owner, Viewer};
     use record_forms::{create, edit, new, update};
     use records::selected;
+    let booking =
+        |path, body| post(path, Change(Developer, &Records::<Booking>::UPDATE, body, "/bookings/{id}?notice=saved"));
     vec![
         get("/contacts", account(Viewer, records::list)).reading(records::LISTED),
         get("/contacts/selected", account(Viewer, selected::confirm)).reading(records::LISTED),
@@ -309,18 +311,9 @@ fn record_pages() -> Vec<Page> {
             "/quotes/{id}/send",
             Change(Developer, &Records::<Quote>::UPDATE, r#"{"status":"sent"}"#, "/quotes/{id}?notice=quote-sent"),
         ),
-        post(
-            "/bookings/{id}/complete",
-            Change(Developer, &Records::<Booking>::UPDATE, r#"{"status":"completed"}"#, "/bookings/{id}?notice=saved"),
-        ),
-        post(
-            "/bookings/{id}/no-show",
-            Change(Developer, &Records::<Booking>::UPDATE, r#"{"status":"no_show"}"#, "/bookings/{id}?notice=saved"),
-        ),
-        post(
-            "/bookings/{id}/cancel",
-            Change(Developer, &Records::<Booking>::UPDATE, r#"{"status":"cancelled"}"#, "/bookings/{id}?notice=saved"),
-        ),
+        booking("/bookings/{id}/complete", r#"{"status":"completed"}"#),
+        booking("/bookings/{id}/no-show", r#"{"status":"no_show"}"#),
+        booking("/bookings/{id}/cancel", r#"{"status":"cancelled"}"#),
         post("/quotes/{id}/accept", Change(Developer, &ACCEPT_QUOTE, "", "/quotes/{id}?notice=quote-accepted")),
         post("/quotes/{id}/convert", Change(Developer, &CONVERT_QUOTE, "{}", "/jobs/{id}?notice=created")),
         post("/jobs/{id}/invoice", account(Developer, record_actions::invoice_job)),

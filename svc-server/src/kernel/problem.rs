@@ -211,7 +211,7 @@ pub struct FieldError<'a> {
     /// | `invalid_cursor` | The cursor was not returned by this list with these filters. |
     /// | `reference_not_found` | The field is not the id of a contact of this account, or the contact is deleted. |
     #[schemars(extend("enum" = field_codes()))]
-    pub code: &'a str,
+    pub code: &'static str,
     /// A sentence for people that names the field and says what it must be.
     pub message: &'a str,
 }
@@ -383,13 +383,27 @@ impl Problem {
 
     /// Returns the first fields that failed, each with its code, for the log.
     pub(crate) fn failing_fields(&self) -> Vec<(String, &'static str)> {
+        let (message, failing) = (self.message(), self.failing());
+        let errors = self.errors(&message, &failing);
+        errors.into_iter().take(LOGGED_FIELDS).map(|error| (error.field.to_owned(), error.code)).collect()
+    }
+
+    fn failing(&self) -> Vec<FailingField<'_>> {
         match self {
-            Self::UnknownParameter { name, .. } => vec![(name.to_string(), "unknown_field")],
-            Self::Core(error) => {
-                let failing = error.failing_fields();
-                failing.iter().take(LOGGED_FIELDS).map(|failing| (failing.field.to_owned(), failing.code)).collect()
-            }
+            Self::Core(error) => error.failing_fields(),
             _ => Vec::new(),
+        }
+    }
+
+    /// Returns the fields that failed: those of the rules, or the one that the problem itself is about.
+    fn errors<'a>(&'a self, message: &'a str, failing: &'a [FailingField<'a>]) -> Vec<FieldError<'a>> {
+        let field = |field, code| vec![FieldError { field, code, message }];
+        match self {
+            Self::UnknownParameter { name, .. } => field(name, "unknown_field"),
+            Self::HostCount => field("Host", "required"),
+            Self::HostFormat => field("Host", "invalid_format"),
+            Self::TransferEncoding => field("Transfer-Encoding", "invalid_format"),
+            _ => failing.iter().map(FieldError::from).collect(),
         }
     }
 
@@ -419,18 +433,12 @@ impl Problem {
             let retry_after_ms = u64::try_from(retry_after.as_micros().div_ceil(1000)).unwrap_or(u64::MAX);
             return json(&RateLimitBody { error: &message, code: self.code(), retry_after_ms });
         }
-        let field = |field, code, message| vec![FieldError { field, code, message }];
-        let (failing, existing_id) = match self {
-            Self::Core(error) => (error.failing_fields(), error.existing_id()),
-            _ => (Vec::new(), None),
+        let existing_id = match self {
+            Self::Core(error) => error.existing_id(),
+            _ => None,
         };
-        let errors = match self {
-            Self::UnknownParameter { name, .. } => field(name, "unknown_field", &message),
-            Self::HostCount => field("Host", "required", &message),
-            Self::HostFormat => field("Host", "invalid_format", &message),
-            Self::TransferEncoding => field("Transfer-Encoding", "invalid_format", &message),
-            _ => failing.iter().map(FieldError::from).collect(),
-        };
+        let failing = self.failing();
+        let errors = self.errors(&message, &failing);
         let field = errors.first().map(|first| first.field);
         json(&ErrorBody { error: &message, code: self.code(), field, errors, existing_id })
     }

@@ -33,7 +33,9 @@ fn refused_inputs() -> BTreeMap<&'static str, Vec<Value>> {
         list
     };
     let mut account_update = account();
-    account_update.push(json!({ "rate_limit": 0, "max_webhooks": 1001, "write_rate_limits": { "quotes": "5" } }));
+    account_update.push(
+        json!({ "rate_limit": 0, "max_webhooks": 1001, "days_until_due": 366, "write_rate_limits": { "quotes": "5" } }),
+    );
     let mut key_create = key();
     key_create.push(json!({ "scopes": ["read"], "name": long(301), "expires_in": 0.5, "signed": "yes" }));
     BTreeMap::from([

@@ -62,7 +62,6 @@ async fn bookings_of_today(cx: &Context<'_>, tenant: &Tenant, today: &Today) -> 
     let ahead: Vec<_> = today.bookings_today().filter(|booking| booking.end_time > cx.now).take(LISTED).collect();
     let contacts: Vec<String> = ahead.iter().filter_map(|b| b.contact_id).map(|id| id.to_string()).collect();
     let names = names_of(&cx.svc, tenant.id, contacts.iter().map(String::as_str)).await?;
-    let clock = |at| tenant.time_zone.minute_at(at).split_once(' ').map(|(_, clock)| clock.to_owned());
     Ok(html! {
         @if !ahead.is_empty() {
             (section("Next today", html! {
@@ -71,7 +70,7 @@ async fn bookings_of_today(cx: &Context<'_>, tenant: &Tenant, today: &Today) -> 
                         @let contact = booking.contact_id.map(|id| id.to_string());
                         li {
                             a href=(cx.url(&BOOKINGS.path(booking.id))) {
-                                span.time { (clock(booking.start_time).unwrap_or_default()) } " "
+                                span.time { (clock(&tenant.time_zone, booking.start_time)) } " "
                                 (short(booking.service_name.as_ref().map_or("Booking", |name| name.as_str())))
                             }
                             @if let Some(name) = contact.as_deref().and_then(|id| names.get(id)) {

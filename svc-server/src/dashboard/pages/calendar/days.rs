@@ -6,6 +6,8 @@ use std::time::Duration;
 use svc_core::calendar::Entry;
 use svc_core::prelude::*;
 
+use crate::dashboard::components::clock;
+
 /// The time of a row in the table of a day.
 const SLOT: Duration = Duration::from_secs(30 * 60);
 /// From when to when a day has rows, if nothing takes place before or after.
@@ -114,7 +116,7 @@ impl<'c> Day<'c> {
         slots
     }
 
-    /// Returns the rows of the day with the first `limit` entries: all rows if `is_whole`, or else those of working hours and of entries.
+    /// Returns the rows of the day with the first `limit` entries: all of them, or those of working hours and of entries.
     pub(super) fn timeline(&self, zone: &TimeZone, is_whole: bool, limit: usize) -> Timeline<'c> {
         let slots = self.slots();
         let [mut from, mut until] = WORKING_HOURS.map(|clock| {
@@ -125,7 +127,7 @@ impl<'c> Day<'c> {
             (from, until) = (0, slots.len());
         }
         let (mut blocks, mut all_day) = (Vec::new(), Vec::new());
-        for entry in self.entries.iter().copied().take(limit) {
+        for entry in self.in_order().take(limit) {
             if self.is_taken_by(entry) {
                 all_day.push(entry);
                 continue;
@@ -133,11 +135,11 @@ impl<'c> Day<'c> {
             let start = entry.start.max(self.begins);
             let end = entry.end.unwrap_or(start).clamp(start, self.ends);
             let first = slots.partition_point(|slot| slot.end <= start);
-            let end = slots.partition_point(|slot| slot.start < end).max(first + 1);
-            // One that goes on from the day before, or into the next, needs no row of the night but its end or its start.
-            from = from.min(if entry.start < self.begins { end - 1 } else { first });
-            until = until.max(if entry.end.is_some_and(|end| end > self.ends) { first + 1 } else { end });
-            blocks.push(Block { slots: first..end, entry });
+            let after = slots.partition_point(|slot| slot.start < end).max(first + 1);
+            // One that goes on from the day before needs the row of its end alone, and one into the next that of its start.
+            from = from.min(if entry.start < self.begins { after - 1 } else { first });
+            until = until.max(if entry.end.is_some_and(|end| end > self.ends) { first + 1 } else { after });
+            blocks.push(Block { slots: first..after, entry });
         }
         // Rows begin and end with an hour.
         let shown = from - from % 2..(until + until % 2).min(slots.len());
@@ -170,7 +172,7 @@ impl<'c> Day<'c> {
 
     /// Returns when an entry takes place on the day: from when to when, as far as that is on the day.
     pub(super) fn time_of(&self, entry: &Entry, zone: &TimeZone) -> String {
-        let clock = |at| LocalTime::at(at, zone).clock();
+        let clock = |at| clock(zone, at);
         match entry.end {
             _ if self.is_taken_by(entry) => "all day".to_owned(),
             Some(end) if entry.start < self.begins => format!("until {}", clock(end)),

@@ -36,7 +36,7 @@ pub(crate) const INVOICES: Kind = Kind {
             "due_date",
             "Due",
             Day,
-            "The last day before it is overdue. If it is empty, Settings say how long it is.",
+            "The last day before it is overdue. If it is empty, it follows from the days in Settings.",
         )
         .only(New),
         field("due_date", "Due", Day, "The last day before it is overdue. It can be empty.").only(Edited),
