@@ -20,11 +20,6 @@ pub struct DashboardPage;
 #[doc = include_str!("../docs/platform.md")]
 pub struct PlatformPage;
 
-/// Compiles the code of `docs/webhooks.md`.
-#[cfg(doctest)]
-#[doc = include_str!("../docs/webhooks.md")]
-pub struct WebhooksPage;
-
 /// Compiles and runs the example of svc-derive.
 #[cfg(doctest)]
 #[doc = include_str!("../svc-derive/examples/derives.md")]

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
 use svc_core::input::{Fields, Input};
-use svc_core::operation::{AnyOperation, Method};
+use svc_core::operation::{AnyOperation, Method, Request};
 use svc_core::pages::ListParams;
 use svc_core::platform::operations::public;
 use svc_core::resources::contacts::ContactFilter;
@@ -14,7 +14,7 @@ use svc_core::resources::invoices::InvoiceFilter;
 use svc_core::resources::jobs::JobFilter;
 use svc_core::resources::quotes::QuoteFilter;
 use svc_core::values::EventKinds;
-use svc_server::api::run::{RequestParts, parse as parse_for};
+use svc_server::api::run::OperationCall;
 use svc_server::kernel::problem::Problem;
 use url::form_urlencoded::{Serializer, parse};
 
@@ -31,9 +31,7 @@ fuzz_target!(|query: &str| {
     for operation in READS.iter() {
         let parse_request = |query: &str| {
             let event_kinds = &EventKinds::default();
-            let parts =
-                RequestParts { id: Some(ID), query, body: b"", if_none_match: &[], base: "/api/v1", event_kinds };
-            parse_for(*operation, &parts).map(|_| ())
+            OperationCall::parse(*operation, Some(ID), Request { query, body: b"", event_kinds }).map(|_| ())
         };
         assert_eq!(parse_request(query), parse_request(&again), "{}", operation.id);
         if operation.has_id {

@@ -9,7 +9,6 @@ mod listing;
 mod outside;
 mod target;
 mod texts;
-mod view;
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -21,19 +20,18 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use uuid::Uuid;
 
-pub use self::any::{About, AnyOperation, Call, Done, ETag, InputError, Parsed, Request, Success};
+pub use self::any::{About, AnyOperation, Call, Done, ETag, InputError, Parsed, Request, Success, Version};
+pub(crate) use self::any::{View, Viewed};
 pub use self::listing::Listing;
 pub use self::outside::Outside;
 pub use self::target::{Method, Target};
 use self::texts::TextsOf;
 pub use self::texts::{OperationText, Profile, Texts};
-use self::view::View;
-pub(crate) use self::view::Viewed;
 use crate::accounts::platform_keys::Area;
 use crate::error::Error;
 use crate::input::Input;
 use crate::store::Tx;
-use crate::values::{TenantId, Timestamp};
+use crate::values::TenantId;
 
 /// Runs an operation. Every async closure of this form does, if its future can be sent between threads.
 pub trait Run<'t, K, I: 't, O> {
@@ -87,9 +85,6 @@ pub struct Operation<K: 'static, I: 'static, O: 'static> {
     view: &'static dyn View<O>,
     run: &'static (dyn for<'t> Run<'t, K, I, O> + Send + Sync),
 }
-
-/// The name of a version of a record: its id, and when it last changed.
-pub type Version = (Uuid, Timestamp);
 
 impl<K, I, O> Deref for Operation<K, I, O> {
     type Target = About;

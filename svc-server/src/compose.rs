@@ -253,7 +253,7 @@ impl Server {
         let (origin, issuer) = kernel.apps.as_ref().map(|apps| (apps.origin.as_str(), &*apps.issuer.url)).unzip();
         let public_url = settings.public_url.as_deref().or(origin);
         let documents = Documents::new(&all, &VERSIONS, mount, kinds, public_url, issuer);
-        listener.methods = api::methods_of(&all);
+        listener.methods = format!("{}, OPTIONS", api::methods_of(all.iter().copied()));
         listener.add(Operations::new(Arc::clone(&self.engine), &all, &VERSIONS, mount).with_documents(documents));
         listener
     }
@@ -271,7 +271,7 @@ impl Server {
         let mut listener = new();
         let all = operations::platform();
         let documents = Documents::new(&all, &VERSIONS, "", &kernel.env().event_kinds, None, None);
-        listener.methods = api::methods_of(&all);
+        listener.methods = format!("{}, OPTIONS", api::methods_of(all.iter().copied()));
         let operations = Operations::new(Arc::clone(&self.engine), &all, &VERSIONS, "");
         let operations: Arc<dyn Surface> = Arc::new(operations.with_documents(documents));
         #[cfg(feature = "dashboard")]

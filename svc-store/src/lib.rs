@@ -66,7 +66,6 @@
 )]
 
 mod accounts;
-mod cell;
 mod column;
 mod database_clock;
 mod dialect;

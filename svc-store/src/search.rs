@@ -9,8 +9,7 @@ use svc_core::values::{RecordKind, TenantId, Timestamp};
 use uuid::Uuid;
 
 use crate::accounts::tenants::store_clocks;
-use crate::cell::{CellError, Param};
-use crate::column::Column as _;
+use crate::column::{CellError, Column as _, Param};
 use crate::dialect::Dialect;
 use crate::sql::{Cells, SqlTx};
 

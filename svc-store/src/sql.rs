@@ -14,8 +14,7 @@ use svc_core::webhooks::deliveries::DeliveryWakeup;
 use svc_core::webhooks::events::WrittenEvents;
 use uuid::Uuid;
 
-use crate::cell::{CellError, Param, Row};
-use crate::column::Column;
+use crate::column::{CellError, Column, Param, Row};
 use crate::database_clock::DatabaseClock;
 use crate::dialect::Dialect;
 use crate::locked_tenants::{LockedTenant, LockedTenants};

@@ -69,7 +69,7 @@ use svc_core::webhooks::deliveries::DeliveryWakeup;
 
 #[cfg(feature = "postgres")]
 pub use self::pool::PooledStore;
-use crate::cell::Param;
+use crate::column::Param;
 use crate::dialect::Dialect;
 use crate::sql::{Sql, SqlTx, StoreContext};
 

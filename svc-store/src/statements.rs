@@ -20,7 +20,7 @@ use crate::accounts::{
     api_keys, apps, audit, idempotency, members, owners, platform_keys, request_log, sandboxes, shared_links, sign_in,
     signatures, tenants, uploads,
 };
-use crate::cell::Param;
+use crate::column::Param;
 use crate::dialect::{Dialect, locking};
 use crate::maintenance::TABLES;
 use crate::resources::{contacts, payments};

@@ -13,8 +13,7 @@ use svc_core::store::{RecordsByStart, RecordsOfContact, Repository, StoreResult}
 use svc_core::values::{Id, TenantId, Timestamp};
 use uuid::Uuid;
 
-use crate::cell::{CellError, Param, Row};
-use crate::column::{Column, Kind};
+use crate::column::{CellError, Column, Kind, Param, Row};
 use crate::dialect::Dialect;
 use crate::sql::{Cells, SqlTx};
 
@@ -523,16 +522,16 @@ macro_rules! record {
                 &STATEMENTS
             }
 
-            fn params(&self) -> Vec<$crate::cell::Param<'_>> {
+            fn params(&self) -> Vec<$crate::column::Param<'_>> {
                 use $crate::column::Column;
                 vec![$(Column::param(&self.$fixed),)* $(Column::param(&self.$changing),)*]
             }
 
-            fn updated_params(&self) -> Vec<$crate::cell::Param<'_>> {
+            fn updated_params(&self) -> Vec<$crate::column::Param<'_>> {
                 vec![$($crate::column::Column::param(&self.$changing)),*]
             }
 
-            fn read(cells: &mut $crate::sql::Cells<'_>) -> Result<Self, $crate::cell::CellError> {
+            fn read(cells: &mut $crate::sql::Cells<'_>) -> Result<Self, $crate::column::CellError> {
                 let record = Self {
                     $($fixed: cells.take($table, $crate::table::column_name!($fixed $(as $fixed_column)?))?,)*
                     $($changing: cells.take($table, $crate::table::column_name!($changing $(as $changing_column)?))?,)*
@@ -541,7 +540,7 @@ macro_rules! record {
                 Ok(record)
             }
 
-            fn read_extra(cells: &mut $crate::sql::Cells<'_>) -> Result<Self::Extra, $crate::cell::CellError> {
+            fn read_extra(cells: &mut $crate::sql::Cells<'_>) -> Result<Self::Extra, $crate::column::CellError> {
                 // A table may have no extra column.
                 let _ = &*cells;
                 Ok(($($(cells.take::<$extra_type>($table, stringify!($extra))?,)+)?))

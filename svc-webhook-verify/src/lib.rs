@@ -105,9 +105,9 @@
 //!
 //! # Public keys
 //!
-//! Whoever knows the secret can sign, and so can whoever steals it from the receiver. A subscription whose `signature`
-//! is `ed25519` also has a pair of keys: SVC signs with the private key, and the receiver verifies with the public key,
-//! which is no secret. `webhook-signature` then has an entry `v1a,<base64>` beside `v1,<base64>`. It is the Ed25519
+//! Anyone who knows the secret, or steals it from the receiver, can sign. A subscription whose `signature` is `ed25519`
+//! also has a pair of keys: SVC signs with the private key, and the receiver verifies with the public key, which is no
+//! secret. `webhook-signature` then has an entry `v1a,<base64>` beside `v1,<base64>`. It is the Ed25519
 //! signature ([RFC 8032]) of `webhook-id`, `webhook-timestamp` and the raw body. With the feature `ed25519`,
 //! `Verifier::from_public_key` creates a verifier that needs no secret:
 //!
@@ -163,8 +163,9 @@
 //!
 //! # Expect duplicates
 //!
-//! A delivery can arrive more than once, for example when your response was lost. The header `X-SVC-Delivery` has the
-//! same value in every attempt.
+//! A delivery can arrive more than once, for example when your response was lost. The header `webhook-id` (also
+//! `X-SVC-Delivery`) has the same value in every attempt. `X-SVC-Signature` does not cover it, so a captured delivery can
+//! be sent again with another id for five minutes: [`Verifier::verify_standard`] prevents that.
 //!
 //! # Rotate secrets
 //!

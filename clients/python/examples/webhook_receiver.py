@@ -1,4 +1,4 @@
-"""Receives webhooks with FastAPI: verifies each delivery, responds at once, and reads the contact that it is about.
+"""Receives webhooks with FastAPI: verifies each delivery, stores it in SQLite, responds, and reads the contact it is about.
 
 A delivery has the record as it was at its event. The receiver reads it again, as deliveries come in no order, and two
 changes of one contact then need no sorting.
@@ -8,7 +8,9 @@ changes of one contact then need no sorting.
     uvicorn --app-dir clients/python/examples webhook_receiver:app --port 9000
 """
 
+import asyncio
 import os
+import sqlite3
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
@@ -21,12 +23,16 @@ from svc_client.webhooks import Verifier, VerifyError
 # While the secret is being rotated, it takes both: Verifier(old, new).
 verifier = Verifier(os.environ["SVC_WEBHOOK_SECRET"])
 client = AsyncClient(os.environ["SVC_URL"], os.environ["SVC_KEY"])
+inbox = sqlite3.connect("inbox.db")
+inbox.execute("CREATE TABLE IF NOT EXISTS inbox (id PRIMARY KEY, kind, contact_id, is_done DEFAULT FALSE)")
+working = asyncio.Lock()
 
 
 @asynccontextmanager
 async def lifespan(app: FastAPI) -> AsyncGenerator[None, None]:
-    """Closes the connections at the end."""
+    """Does at the start what an earlier run has left, and closes the connections at the end."""
     async with client:
+        await work()
         yield
 
 
@@ -35,7 +41,7 @@ app = FastAPI(lifespan=lifespan)
 
 @app.post("/")
 async def receive(request: Request, tasks: BackgroundTasks) -> Response:
-    """Takes a delivery. What is to be done comes after the response."""
+    """Stores a delivery. The work comes after the response."""
     body = await request.body()  # The bytes as they came: JSON that was parsed and written again has another signature.
     try:
         event = verifier.event(request.headers, body)
@@ -43,12 +49,23 @@ async def receive(request: Request, tasks: BackgroundTasks) -> Response:
         return Response(f"{error}\n", status_code=401)
     match event:
         case types.ContactCreatedEvent() | types.ContactUpdatedEvent() | types.ContactDeletedEvent():
-            tasks.add_task(describe, event.event, event.data.id)
-        case types.InvoicePaidEvent(data=invoice):
-            print(f"{invoice.invoice_number}: {invoice.total} {invoice.currency}", flush=True)
+            # The id is the same on every attempt and replay: a delivery that comes again is stored already.
+            row = [request.headers["webhook-id"], event.event, event.data.id]
+            with inbox:
+                inbox.execute("INSERT OR IGNORE INTO inbox (id, kind, contact_id) VALUES (?, ?, ?)", row)
+            tasks.add_task(work)
         case _:
             pass  # Kinds that this program does not know are no errors: more may be added.
     return Response(status_code=204)
+
+
+async def work() -> None:
+    """Does what is stored. After a failure it stays stored, and the next delivery or start tries again."""
+    async with working:
+        for id, kind, contact_id in inbox.execute("SELECT id, kind, contact_id FROM inbox WHERE NOT is_done").fetchall():
+            await describe(kind, contact_id)
+            with inbox:
+                inbox.execute("UPDATE inbox SET is_done = TRUE WHERE id = ?", [id])
 
 
 async def describe(kind: str, id: str) -> None:

@@ -5,10 +5,10 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use schemars::{Schema, SchemaGenerator};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Serialize;
 use uuid::Uuid;
 
-use super::Version;
 use super::outside::Outside;
 use super::target::Method;
 use super::texts::{Texts, TextsOf};
@@ -17,7 +17,7 @@ use crate::accounts::platform_keys::Area;
 use crate::error::{Error, StoreError};
 use crate::input::{Fields, Input};
 use crate::store::Tx;
-use crate::values::{EventKinds, TenantId};
+use crate::values::{EventKinds, TenantId, Timestamp};
 
 /// The facts about an operation, whatever its types.
 #[derive(Clone, Copy)]
@@ -258,6 +258,9 @@ pub trait Call: Send + Sync {
     fn run<'t>(&'t self, tx: &'t mut dyn Tx, account: TenantId, id: Uuid) -> BoxFuture<'t, Result<Done, Error>>;
 }
 
+/// The name of a version of a record: its id, and when it last changed.
+pub type Version = (Uuid, Timestamp);
+
 /// The result of an operation.
 pub struct Done {
     /// The id of the created record.
@@ -275,4 +278,33 @@ impl Done {
     pub fn into_json(self) -> Result<Vec<u8>, StoreError> {
         (self.write)().map_err(|error| StoreError::Internal(error.to_string()))
     }
+}
+
+/// Writes an output as a client sees it.
+pub(crate) trait View<O>: Send + Sync {
+    fn write(&self, output: O, is_wrapped: bool) -> Result<Vec<u8>, serde_json::Error>;
+
+    fn schema(&self, is_wrapped: bool, generator: &mut SchemaGenerator) -> Schema;
+}
+
+/// An output in another form.
+pub(crate) struct Viewed<O, S>(pub(crate) fn(O) -> S);
+
+impl<O, S: Serialize + JsonSchema> View<O> for Viewed<O, S> {
+    fn write(&self, output: O, is_wrapped: bool) -> Result<Vec<u8>, serde_json::Error> {
+        let data = self.0(output);
+        if is_wrapped { serde_json::to_vec(&Data { data }) } else { serde_json::to_vec(&data) }
+    }
+
+    fn schema(&self, is_wrapped: bool, generator: &mut SchemaGenerator) -> Schema {
+        if is_wrapped { generator.subschema_for::<Data<S>>() } else { generator.subschema_for::<S>() }
+    }
+}
+
+/// A response body with a single record.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "{T}Response")]
+struct Data<T> {
+    /// The record that the operation returns.
+    data: T,
 }

@@ -12,12 +12,12 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use svc_core::accounts::actor::Actor;
 use svc_core::error::{Error, StoreError};
+use svc_core::operation::AnyOperation;
 use svc_core::store::{Store, Tx};
 use svc_core::sync::lock;
 use svc_core::values::{EventKind, TenantId, Timestamp};
 use svc_core::webhooks::events::WrittenEvents;
 
-use crate::api::router::RoutedOperation;
 use crate::api::run::OperationCall;
 use crate::kernel::auth::Credentials;
 use crate::kernel::problem::Problem;
@@ -25,13 +25,13 @@ use crate::kernel::response::ApiResponse;
 
 /// A parsed write and the conditions that it depends on.
 pub(super) struct Change {
-    pub(super) call: Arc<OperationCall>,
+    pub(super) call: OperationCall,
     /// Whether the change is rolled back in any case.
     pub(super) is_dry_run: bool,
     /// Replaces the response of a dry run by what the change would do.
     pub(super) preview: Option<Preview>,
     pub(super) tenant: TenantId,
-    pub(super) routed: Arc<RoutedOperation>,
+    pub(super) operation: &'static dyn AnyOperation,
     /// The client, or the tool that it has called.
     pub(super) actor: Actor,
     pub(super) credentials: Credentials,
@@ -44,7 +44,7 @@ pub(super) struct Change {
 /// The preview of a change.
 pub(super) struct Preview {
     /// Retrieves the record before the change. `None` if there is none.
-    pub(super) before: Option<Arc<OperationCall>>,
+    pub(super) before: Option<OperationCall>,
 }
 
 /// The effect that a change would have.
@@ -72,7 +72,7 @@ pub(super) struct Condition {
     /// The tags that the header names.
     pub(super) tags: Vec<String>,
     /// The operation whose response has the current ETag.
-    pub(super) current: Arc<OperationCall>,
+    pub(super) current: OperationCall,
 }
 
 impl Condition {
@@ -91,7 +91,7 @@ impl Change {
     /// [`Error::PreconditionFailed`], and those of the checks of the [client](super::auth::Principal).
     /// The transaction is rolled back then.
     pub(super) async fn make(self, store: &dyn Store) -> Result<(ApiResponse, WrittenEvents), Problem> {
-        let (name, change) = (self.routed.operation.id, Arc::new(self));
+        let (name, change) = (self.operation.id, Arc::new(self));
         let work = Arc::clone(&change);
         if change.is_dry_run {
             let (response, _) = store.dry_run(name, work, async |tx, change| change.run_in(tx).await).await?;
@@ -122,7 +122,7 @@ impl Change {
         // The key may have been revoked, or the account suspended, since it was looked up. The tenant is locked, so neither
         // happens before the change, and the stored response and the current ETag stay.
         let client = self.credentials.lock_and_authenticate(tx, self.tenant).await?;
-        client.require(self.routed.operation)?;
+        client.require(self.operation)?;
         if let Some(claim) = &self.claim
             && let Some(stored) = tx.stored_response(claim.scope, &claim.key, self.stored_since).await?
         {

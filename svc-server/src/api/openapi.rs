@@ -382,7 +382,7 @@ impl Texts {
                 introduction: INFO,
                 key: "svc_live_…",
                 security: "An API key, such as `svc_live_…`, or `svc_test_…` for a sandbox, as a bearer token. Keys are \
-                           created in the dashboard under Settings, API keys, or by the operator of the service. A key \
+                           created in the dashboard under Developers, API keys, or by the operator of the service. A key \
                            has the scope `read`, or `read` and `write`; POST, PATCH and DELETE need `write`.",
             },
             Version::Platform => Self {

@@ -18,15 +18,14 @@ use svc_core::accounts::idempotency::{self, StoredResponse};
 use svc_core::accounts::keys::Caller;
 use svc_core::accounts::signing::VerifiedSignature;
 use svc_core::error::{Error, Issue, StoreError};
-use svc_core::operation::AnyOperation;
+use svc_core::operation::{AnyOperation, Request};
 use svc_core::store::Tx;
 use svc_core::values::{TenantId, Timestamp, WebhookUrl};
 use svc_core::webhooks::addresses;
 
-use crate::api::Engine;
 use crate::api::change::{Change, Condition, IdempotencyClaim, Preview};
-use crate::api::router::RoutedOperation;
-use crate::api::run::{self, ParsedRequest, RequestParts};
+use crate::api::run::OperationCall;
+use crate::api::{Operations, RoutedOperation};
 use crate::kernel::Kernel;
 use crate::kernel::access::AccessRecord;
 use crate::kernel::auth::{Credentials, Principal, SignatureHeaders};
@@ -50,32 +49,30 @@ const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// A request to an operation.
 pub(super) struct RequestContext<'a> {
-    pub(super) engine: &'a Arc<Engine>,
+    pub(super) surface: &'a Operations,
     pub(super) parts: &'a Parts,
     /// The address of the client.
     pub(super) peer: IpAddr,
-    pub(super) routed: &'a Arc<RoutedOperation>,
+    pub(super) routed: RoutedOperation,
     /// The `{account_id}` of the path.
     pub(super) account: Option<&'a str>,
     /// The `{id}` of the path.
     pub(super) id: Option<&'a str>,
     pub(super) version: Version,
-    /// The path in front of the paths of the operations.
-    pub(super) base: String,
 }
 
 impl RequestContext<'_> {
     /// Handles a GET or HEAD request, whose route was found.
     pub(super) async fn read(&self, access: &mut AccessRecord) -> Result<ApiResponse, Problem> {
         let if_none_match = response::tags(&self.parts.headers, IF_NONE_MATCH);
-        let parts = RequestParts { if_none_match: &if_none_match, ..self.request_parts(&[]) };
-        let parsed = self.account().and_then(|_| run::parse(self.operation(), &parts));
-        let records = self.records_needed(parsed.as_ref().map_or(0, |parsed| parsed.records));
+        let call = self.account().and_then(|_| self.parse_as(self.operation(), &[]));
+        let records = self.records_needed(call.as_ref().map_or(0, |call| call.parsed.memory));
+        let call = call.map(|call| Arc::new(OperationCall { if_none_match: if_none_match.clone(), ..call }));
         let mut waited = None;
         // 401; and if the key is valid, in the same transaction 403, 400 and 404
         let (client, result) = loop {
             let needed = if waited.is_some() { Needed::Acquired } else { Needed::Records(records) };
-            let (client, result) = self.authenticate_and_run(parsed.clone(), needed, access).await?;
+            let (client, result) = self.authenticate_and_run(call.clone(), needed, access).await?;
             match result.transpose() {
                 Some(result) => break (client, result),
                 // A request waits outside of the transaction, and only if its key is valid. It counts before it waits, as it
@@ -146,20 +143,20 @@ impl RequestContext<'_> {
             body::check_media_type(&self.parts.method, &self.parts.headers, &body)?;
         }
         // 400 for the body, the `Idempotency-Key` and the host of a webhook URL
-        let ParsedRequest { call, webhook_url, is_dry_run, .. } = self.parse(&body).await?;
+        let call = OperationCall { base: self.base(), ..self.parse(&body).await? };
         let claim = self.idempotency_claim(&client, &body)?;
         let condition = self.condition()?;
         let preview = self.preview()?;
-        if let Some(url) = webhook_url {
-            self.check_new_webhook_target(&url, claim.as_ref(), stored_since).await?;
+        if let Some(url) = &call.parsed.outside.webhook {
+            self.check_new_webhook_target(url, claim.as_ref(), stored_since).await?;
         }
         // In a transaction: the key again, 404, 400 of the rules, 409, 412
         let change = Change {
+            is_dry_run: call.parsed.is_dry_run || preview.is_some(),
             call,
-            is_dry_run: is_dry_run || preview.is_some(),
             preview,
             tenant: client.tenant(),
-            routed: Arc::clone(self.routed),
+            operation: self.operation(),
             actor: actor(&client, self.tool()),
             credentials,
             claim,
@@ -174,7 +171,7 @@ impl RequestContext<'_> {
     }
 
     fn kernel(&self) -> &Kernel {
-        &self.engine.kernel
+        &self.surface.engine.kernel
     }
 
     fn operation(&self) -> &'static dyn AnyOperation {
@@ -196,15 +193,19 @@ impl RequestContext<'_> {
         self.kernel().now()
     }
 
-    fn request_parts<'p>(&'p self, body: &'p [u8]) -> RequestParts<'p> {
-        RequestParts {
-            id: self.id,
-            query: self.parts.uri.query().unwrap_or_default(),
-            body,
-            if_none_match: &[],
-            base: &self.base,
-            event_kinds: &self.kernel().store.env().event_kinds,
+    /// Returns the path in front of the paths of the operations.
+    fn base(&self) -> String {
+        match self.account {
+            Some(account) => format!("{}/accounts/{account}", self.version.path()),
+            None => format!("{}{}", self.surface.mount, self.version.for_clients().path()),
         }
+    }
+
+    /// Parses the request for this operation.
+    fn parse_as(&self, operation: &'static dyn AnyOperation, body: &[u8]) -> Result<OperationCall, Problem> {
+        let query = self.parts.uri.query().unwrap_or_default();
+        let event_kinds = &self.kernel().env().event_kinds;
+        OperationCall::parse(operation, self.id, Request { query, body, event_kinds })
     }
 
     /// Looks up the key of a write.
@@ -217,19 +218,19 @@ impl RequestContext<'_> {
     /// Looks up the key of a read and runs the operation, in one transaction.
     async fn authenticate_and_run(
         &self,
-        parsed: Result<ParsedRequest, Problem>,
+        call: Result<Arc<OperationCall>, Problem>,
         needed: Needed,
         access: &mut AccessRecord,
     ) -> Result<(Principal, ReadResult), Problem> {
         let read = async {
             let credentials = self.credentials()?;
-            let input = (credentials, Arc::clone(&self.engine.kernel), Arc::clone(self.routed), parsed, needed);
+            let input = (credentials, Arc::clone(&self.surface.engine.kernel), self.routed, call, needed);
             let read = self.kernel().store.read(self.operation().id, input, async |tx, input| {
-                let (credentials, kernel, routed, parsed, needed) = input;
+                let (credentials, kernel, routed, call, needed) = input;
                 let client = credentials.authenticate(tx).await?;
                 // What an app may see depends on who asks, whatever tool it has called.
                 tx.act_as(client.actor());
-                let result = authorize_and_run(tx, &client, kernel, routed, parsed.clone(), *needed).await;
+                let result = authorize_and_run(tx, &client, kernel, *routed, call.clone(), *needed).await;
                 Ok((client, result))
             });
             Ok(read.await?)
@@ -322,21 +323,21 @@ impl RequestContext<'_> {
 
     /// Parses a write. Large bodies are parsed one at a time on a thread of their own, so that they do not delay other
     /// requests.
-    async fn parse(&self, body: &Bytes) -> Result<ParsedRequest, Problem> {
+    async fn parse(&self, body: &Bytes) -> Result<OperationCall, Problem> {
         self.account()?;
         if body.len() <= LARGE_BODY {
-            return run::parse(self.operation(), &self.request_parts(body));
+            return self.parse_as(self.operation(), body);
         }
         let failed = |error: &dyn std::fmt::Display| StoreError::Internal(error.to_string());
-        let permit = Arc::clone(&self.engine.large_body).acquire_owned().await.map_err(|error| failed(&error))?;
+        let permit =
+            Arc::clone(&self.surface.engine.large_body).acquire_owned().await.map_err(|error| failed(&error))?;
         let (operation, id, body) = (self.operation(), self.id.map(str::to_owned), body.clone());
-        let (query, base) = (self.parts.uri.query().unwrap_or_default().to_owned(), self.base.clone());
-        let event_kinds = self.kernel().store.env().event_kinds.clone();
+        let query = self.parts.uri.query().unwrap_or_default().to_owned();
+        let event_kinds = self.kernel().env().event_kinds.clone();
         let parsed = tokio::task::spawn_blocking(move || {
             let _permit = permit;
-            let (id, query, base) = (id.as_deref(), query.as_str(), base.as_str());
-            let parts = RequestParts { id, query, body: &body, if_none_match: &[], base, event_kinds: &event_kinds };
-            run::parse(operation, &parts)
+            let request = Request { query: &query, body: &body, event_kinds: &event_kinds };
+            OperationCall::parse(operation, id.as_deref(), request)
         });
         parsed.await.map_err(|error| failed(&error))?
     }
@@ -351,8 +352,8 @@ impl RequestContext<'_> {
         if !self.tool().is_some_and(|call| call.is_dry_run) {
             return Ok(None);
         }
-        let before = self.current().map(|get| run::parse(get, &self.request_parts(&[]))).transpose()?;
-        Ok(Some(Preview { before: before.map(|parsed| parsed.call) }))
+        let before = self.current().map(|get| self.parse_as(get, &[])).transpose()?;
+        Ok(Some(Preview { before }))
     }
 
     /// Returns the idempotency key of a POST, or of any write by a tool.
@@ -387,7 +388,7 @@ impl RequestContext<'_> {
     fn idempotency_claim(&self, client: &Principal, body: &[u8]) -> Result<Option<IdempotencyClaim>, Problem> {
         let Some(key) = self.idempotency_key()? else { return Ok(None) };
         let scope = client.idempotency_scope();
-        let guard = self.engine.in_flight.register(scope, key)?;
+        let guard = self.surface.engine.in_flight.register(scope, key)?;
         Ok(Some(IdempotencyClaim { scope, key: key.to_owned(), fingerprint: self.fingerprint(body), _guard: guard }))
     }
 
@@ -431,7 +432,7 @@ impl RequestContext<'_> {
         let tags = response::tags(&self.parts.headers, IF_MATCH);
         // A header without a valid tag matches nothing; it does not make the change unconditional.
         match (self.current(), self.parts.headers.contains_key(IF_MATCH)) {
-            (Some(get), true) => Ok(Some(Condition { tags, current: run::parse(get, &self.request_parts(&[]))?.call })),
+            (Some(get), true) => Ok(Some(Condition { tags, current: self.parse_as(get, &[])? })),
             _ => Ok(None),
         }
     }
@@ -462,8 +463,8 @@ async fn authorize_and_run(
     tx: &mut dyn Tx,
     client: &Principal,
     kernel: &Kernel,
-    routed: &RoutedOperation,
-    parsed: Result<ParsedRequest, Problem>,
+    routed: RoutedOperation,
+    call: Result<Arc<OperationCall>, Problem>,
     needed: Needed,
 ) -> ReadResult {
     // The request is counted later, or has been. This saves the work of one that will be refused.
@@ -473,7 +474,7 @@ async fn authorize_and_run(
         return Err(Problem::RateLimited { retry_after: limited.retry_after });
     }
     client.require(routed.operation)?;
-    let call = parsed?.call;
+    let call = call?;
     client.require_account()?;
     tx.read_as(client.tenant()).map_err(Error::from)?;
     let records = if let Needed::Records(records) = needed { records } else { 0 };

@@ -1,12 +1,10 @@
-//! The steps between a request and its operation: the parts that are parsed, and what runs later in a transaction.
-
-use std::sync::Arc;
+//! An operation with what was parsed of a request, and the response that it makes in a transaction.
 
 use http::StatusCode;
 use svc_core::error::{Error, StoreError};
-use svc_core::operation::{AnyOperation, Call, ETag, InputError, Outside, Request, Success};
+use svc_core::operation::{AnyOperation, ETag, InputError, Parsed, Request, Success};
 use svc_core::store::Tx;
-use svc_core::values::{EventKinds, TenantId, WebhookUrl, parse_uuid};
+use svc_core::values::{EventKinds, TenantId, parse_uuid};
 use uuid::Uuid;
 
 use crate::deliver::tls;
@@ -14,59 +12,16 @@ use crate::kernel::problem::Problem;
 use crate::kernel::response::{ApiResponse, is_unmodified, version_etag};
 use crate::streams;
 
-/// The parts of a request that are parsed.
-#[derive(Clone, Copy, Debug)]
-pub struct RequestParts<'a> {
-    /// The `{id}` of the path, if it has one.
-    pub id: Option<&'a str>,
-    /// The query string as it was sent, empty when there is none.
-    pub query: &'a str,
-    /// The body, on POST and PATCH; empty otherwise.
-    pub body: &'a [u8],
-    /// The tags of `If-None-Match`, on GET; empty otherwise.
-    pub if_none_match: &'a [String],
+/// An operation with what was parsed of a request.
+pub struct OperationCall {
+    pub(super) operation: &'static dyn AnyOperation,
+    pub(super) parsed: Parsed,
+    /// The `{id}` of the path, nil if it has none.
+    pub(super) id: Uuid,
+    /// The tags of `If-None-Match`, of a read.
+    pub(super) if_none_match: Vec<String>,
     /// The path in front of the paths of the operations, for `Location`, such as `/api/v1`.
-    pub base: &'a str,
-    /// The event kinds of the service, which a new subscription can name.
-    pub event_kinds: &'a EventKinds,
-}
-
-/// A parsed request.
-#[derive(Clone)]
-pub struct ParsedRequest {
-    /// The operation with what was parsed of its input.
-    pub call: Arc<OperationCall>,
-    /// A new webhook URL, whose host must be checked before the operation runs.
-    pub webhook_url: Option<(&'static str, WebhookUrl)>,
-    /// The memory that the response to a read needs, in records of 64 KiB.
-    pub records: u32,
-    /// Whether what the operation writes is rolled back, so that its response says only what it would have done.
-    pub is_dry_run: bool,
-}
-
-/// Parses a request for an operation.
-///
-/// # Errors
-///
-/// Returns what is wrong with its id, its query or its body.
-pub fn parse(operation: &'static dyn AnyOperation, parts: &RequestParts<'_>) -> Result<ParsedRequest, Problem> {
-    let RequestParts { query, body, event_kinds, .. } = *parts;
-    let id = match operation.has_id {
-        true => parse_uuid(parts.id.unwrap_or_default()).map_err(|issue| issue.on("id"))?,
-        false => Uuid::nil(),
-    };
-    let parsed = operation.parse(Request { query, body, event_kinds }).map_err(|error| match error {
-        InputError::Refused(error) => error.into(),
-        InputError::UnknownParameter { name, meant } => Problem::UnknownParameter { name, meant },
-    })?;
-    let Outside { webhook, certificate, authority, stream } = parsed.outside;
-    tls::check(certificate.as_ref(), authority.as_ref())?;
-    if let Some(url) = &stream {
-        streams::check_of_subscription(url)?;
-    }
-    let (if_none_match, base) = (parts.if_none_match.to_vec(), parts.base.to_owned());
-    let call = Arc::new(OperationCall { operation, call: parsed.call, id, if_none_match, base });
-    Ok(ParsedRequest { call, webhook_url: webhook, records: parsed.memory, is_dry_run: parsed.is_dry_run })
+    pub(super) base: String,
 }
 
 /// Returns the status of a successful response.
@@ -74,16 +29,32 @@ pub(super) fn status(success: Success) -> StatusCode {
     StatusCode::from_u16(success.status()).unwrap_or_default()
 }
 
-/// An operation with what was parsed of a request.
-pub struct OperationCall {
-    operation: &'static dyn AnyOperation,
-    call: Arc<dyn Call>,
-    id: Uuid,
-    if_none_match: Vec<String>,
-    base: String,
-}
-
 impl OperationCall {
+    /// Parses a request for an operation, with the `{id}` of its path.
+    ///
+    /// # Errors
+    ///
+    /// Returns what is wrong with its id, its query or its body.
+    pub fn parse(
+        operation: &'static dyn AnyOperation,
+        id: Option<&str>,
+        request: Request<'_>,
+    ) -> Result<Self, Problem> {
+        let id = match operation.has_id {
+            true => parse_uuid(id.unwrap_or_default()).map_err(|issue| issue.on("id"))?,
+            false => Uuid::nil(),
+        };
+        let parsed = operation.parse(request).map_err(|error| match error {
+            InputError::Refused(error) => error.into(),
+            InputError::UnknownParameter { name, meant } => Problem::UnknownParameter { name, meant },
+        })?;
+        tls::check(parsed.outside.certificate.as_ref(), parsed.outside.authority.as_ref())?;
+        if let Some(url) = &parsed.outside.stream {
+            streams::check_of_subscription(url)?;
+        }
+        Ok(Self { operation, parsed, id, if_none_match: Vec::new(), base: String::new() })
+    }
+
     /// Runs the operation for a tenant inside a transaction, and makes the response. Of the platform API, a few concern no tenant
     /// and get a nil id. The store may call it again to repeat the transaction.
     ///
@@ -92,7 +63,7 @@ impl OperationCall {
     /// The refusals of the rules, and [`Error::Store`].
     pub async fn run(&self, tx: &mut dyn Tx, tenant: TenantId) -> Result<ApiResponse, Error> {
         let operation = self.operation.about();
-        let done = self.call.run(tx, tenant, self.id).await?;
+        let done = self.parsed.call.run(tx, tenant, self.id).await?;
         let (created, version) = (done.created, done.version.map(version_etag));
         // The client has the record, so it is not written out.
         if let Some(etag) = version.as_ref().filter(|etag| is_unmodified(&self.if_none_match, etag)) {
@@ -109,7 +80,7 @@ impl OperationCall {
                 // No account is in the path that creates one.
                 let id = created.unwrap_or(self.id);
                 let tenant = if operation.has_account { tenant } else { TenantId(id) };
-                let etag = Box::pin(retrieved_etag(tx, tenant, id, get, &self.base)).await?;
+                let etag = Box::pin(retrieved_etag(tx, tenant, id, get)).await?;
                 Ok(ApiResponse { etag, ..response })
             }
             (ETag::Own | ETag::Version, _) if response.etag.is_none() => Ok(response.with_etag()),
@@ -124,13 +95,11 @@ async fn retrieved_etag(
     tenant: TenantId,
     id: Uuid,
     get: &'static dyn AnyOperation,
-    base: &str,
 ) -> Result<Option<String>, Error> {
-    let (id, event_kinds) = (id.to_string(), tx.env().event_kinds.clone());
-    let (query, body, if_none_match) = ("", &[][..], &[][..]);
-    let parts = RequestParts { id: Some(&id), query, body, if_none_match, base, event_kinds: &event_kinds };
-    let get = parse(get, &parts).map_err(|_| StoreError::Internal("the id of a record is refused".to_owned()))?;
-    Ok(get.call.run(tx, tenant).await?.etag)
+    let (id, event_kinds) = (id.to_string(), EventKinds::default());
+    let call = OperationCall::parse(get, Some(&id), Request { query: "", body: &[], event_kinds: &event_kinds })
+        .map_err(|_| StoreError::Internal("the id of a record is refused".to_owned()))?;
+    Ok(call.run(tx, tenant).await?.etag)
 }
 
 #[cfg(test)]

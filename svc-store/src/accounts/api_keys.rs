@@ -8,8 +8,7 @@ use svc_core::store::{ApiKeyRepository, KeyUse, StoreResult, TenantRepository as
 use svc_core::values::{TenantId, Timestamp};
 
 use super::tenants::{CredentialStatements, TenantAccess};
-use crate::cell::{CellError, Param};
-use crate::column::Column;
+use crate::column::{CellError, Column, Param};
 use crate::sql::{Cells, SqlTx};
 use crate::table::{record, select};
 

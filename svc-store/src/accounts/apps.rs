@@ -11,8 +11,7 @@ use svc_core::store::{AppRepository, GrantRepository, StoreResult};
 use svc_core::values::{TenantId, Timestamp};
 
 use super::tenants::{CredentialStatements, TenantAccess};
-use crate::cell::CellError;
-use crate::column::Column as _;
+use crate::column::{CellError, Column as _};
 use crate::sql::{Cells, SqlTx};
 use crate::table::{TableRow, record, select};
 

@@ -8,8 +8,7 @@ use svc_core::crypto::sha256;
 use svc_core::store::{IdempotencyRepository, StoreResult};
 use svc_core::values::{TenantId, Timestamp};
 
-use crate::cell::Param;
-use crate::column::Column as _;
+use crate::column::{Column as _, Param};
 use crate::sql::SqlTx;
 use crate::table::{TableRow, insert_params, record, upsert};
 

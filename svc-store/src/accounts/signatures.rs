@@ -8,8 +8,7 @@ use svc_core::accounts::keys::KeyId;
 use svc_core::store::{StoreResult, UsedSignatureRepository};
 use svc_core::values::Timestamp;
 
-use crate::cell::CellError;
-use crate::column::Column as _;
+use crate::column::{CellError, Column as _};
 use crate::sql::{Cells, SqlTx};
 use crate::table::{TableRow, insert_params, record};
 

@@ -10,8 +10,7 @@ use svc_core::store::{StoreResult, TenantRepository};
 use svc_core::values::{TenantId, Timestamp};
 use uuid::Uuid;
 
-use crate::cell::{CellError, Row};
-use crate::column::Column as _;
+use crate::column::{CellError, Column as _, Row};
 use crate::locked_tenants::LockedTenants;
 use crate::sql::{Cells, Sql, SqlTx};
 use crate::table::{TableRow, insert_params, record, select};

@@ -13,7 +13,7 @@ use super::digest::{Digest, digest};
 use super::open::{self, OpenDatabase};
 use super::table_reader::{TableReader, params};
 use super::tables::{TABLES, TableInfo};
-use crate::cell::Row;
+use crate::column::Row;
 use crate::maintenance_connection::Opening;
 use crate::maintenance_connection::{MaintenanceConnection, Transaction};
 use crate::sql::Sql;

@@ -7,8 +7,7 @@ use svc_core::store::StoreResult;
 
 use super::table_reader::{Cell, Cells, key_kinds};
 use super::tables::{TABLES, TableInfo};
-use crate::cell::{Param, Row, Value};
-use crate::column::Kind;
+use crate::column::{Kind, Param, Row, Value};
 use crate::sql::Sql;
 use crate::unfinished::COPY_SETTING;
 

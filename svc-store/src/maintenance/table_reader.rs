@@ -6,8 +6,7 @@ use svc_core::values::{Date, Timestamp};
 use uuid::Uuid;
 
 use super::tables::TableInfo;
-use crate::cell::{Param, Row, Value};
-use crate::column::{Column as _, Kind};
+use crate::column::{Column as _, Kind, Param, Row, Value};
 use crate::dialect::Dialect;
 use crate::sql::{EachRow, Sql};
 

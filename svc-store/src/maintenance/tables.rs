@@ -25,7 +25,7 @@ use svc_core::webhooks::subscriptions::WebhookSubscription;
 
 use crate::accounts::signatures::UsedSignature;
 use crate::accounts::tenants::LastNumber;
-use crate::cell::CellError;
+use crate::column::CellError;
 use crate::dialect::Dialect;
 use crate::sql::Cells;
 #[cfg(test)]

@@ -10,7 +10,7 @@ use super::connection::PostgresConnection;
 use super::failure::{TransactionFailure, cannot_connect};
 use super::transaction::PostgresTransaction;
 use super::{First, connect_options, migrate, open_first};
-use crate::cell::Param;
+use crate::column::Param;
 use crate::dialect::Dialect;
 use crate::locked_tenants::LockedTenants;
 use crate::maintenance_connection::{MaintenanceConnection, Opening, Transaction};

@@ -21,7 +21,7 @@ use super::queue::{QueuedWork, TenantQueue};
 use super::servers::{Held, ServerLoad};
 use super::values::{Argument, Received, arguments};
 use crate::accounts::tenants::store_clocks;
-use crate::cell::{Param, Row};
+use crate::column::{Param, Row};
 use crate::dialect::{Dialect, locking};
 use crate::locked_tenants::LockedTenants;
 use crate::slow_reads::{RunningRead, too_slow};

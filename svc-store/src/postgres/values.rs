@@ -12,7 +12,7 @@ use svc_core::values::{Date, Timestamp};
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 use uuid::Uuid;
 
-use crate::cell::{CellError, Param, Row, Value};
+use crate::column::{CellError, Param, Row, Value};
 use crate::vault::Vault;
 
 /// The time from 1970, the epoch of this service, to 2000, the epoch of PostgreSQL.

@@ -5,8 +5,7 @@ use svc_core::resources::contacts::{Contact, ContactFilter, ContactId};
 use svc_core::store::{ContactEmailRepository, StoreResult};
 use svc_core::values::{Email, TenantId};
 
-use crate::cell::Param;
-use crate::column::Column as _;
+use crate::column::{Column as _, Param};
 use crate::sql::SqlTx;
 use crate::table::{Query, ResourceTable, record};
 

@@ -3,7 +3,7 @@
 use svc_core::resources::invoices::{Invoice, InvoiceFilter};
 use svc_core::values::{Amount, TenantId};
 
-use crate::cell::Param;
+use crate::column::Param;
 use crate::table::{Query, ResourceTable, StartTable, record};
 
 record!(Invoice, "invoices", key: [tenant_id, id], {

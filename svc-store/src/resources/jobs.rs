@@ -3,7 +3,7 @@
 use svc_core::resources::jobs::{Job, JobFilter};
 use svc_core::values::TenantId;
 
-use crate::cell::Param;
+use crate::column::Param;
 use crate::table::{Query, ResourceTable, StartTable, record};
 
 record!(Job, "jobs", key: [tenant_id, id], {

@@ -21,7 +21,7 @@ use super::access::{explained, immutable_uri, is_unchangeable};
 use super::migrate::Migrator;
 use super::read_limit::ReadLimit;
 use crate::accounts::tenants::store_clocks;
-use crate::cell::{CellError, Param, Row, Value};
+use crate::column::{CellError, Param, Row, Value};
 use crate::dialect::Dialect;
 use crate::locked_tenants::LockedTenants;
 use crate::migrations::{self, ExpectedSchema};

@@ -7,7 +7,7 @@ use svc_core::store::{Access, StoreResult};
 use svc_core::values::Timestamp;
 
 use super::connection::{Executor, SqliteConnection};
-use crate::cell::Param;
+use crate::column::Param;
 use crate::dialect::Dialect;
 use crate::maintenance_connection::{MaintenanceConnection, Opening, Transaction};
 use crate::sql::{EachRow, Sql};

@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use super::{ApplicationConnection, Context, Join, Joined, Operations, sealed};
 use crate::PostgresStore;
-use crate::cell::{CellError, Param, Row, Value};
+use crate::column::{CellError, Param, Row, Value};
 use crate::dialect::{Dialect, locking};
 use crate::postgres::{Argument, NOTIFY, arguments, error_of_code, read_cell};
 use crate::sql::{EachRow, Sql};

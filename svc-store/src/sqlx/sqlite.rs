@@ -11,7 +11,7 @@ use svc_core::store::{StoreResult, UnitOfWork};
 
 use super::{ApplicationConnection, Context, Join, Joined, Operations, sealed};
 use crate::SqliteStore;
-use crate::cell::{CellError, Param, Row, Value};
+use crate::column::{CellError, Param, Row, Value};
 use crate::dialect::Dialect;
 use crate::sql::{EachRow, Sql};
 use crate::vault::Vault;

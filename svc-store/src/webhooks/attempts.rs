@@ -11,8 +11,7 @@ use svc_core::webhooks::events::EventId;
 use svc_core::webhooks::subscriptions::SubscriptionId;
 
 use super::deliveries::{BY_ENDPOINT, next_ids};
-use crate::cell::CellError;
-use crate::column::Column as _;
+use crate::column::{CellError, Column as _};
 use crate::sql::{Cells, SqlTx};
 use crate::table::{TableRow, record, select};
 

@@ -13,8 +13,7 @@ use svc_core::webhooks::events::Event;
 use svc_core::webhooks::subscriptions::SubscriptionId;
 use uuid::Uuid;
 
-use crate::cell::Param;
-use crate::column::Column as _;
+use crate::column::{Column as _, Param};
 use crate::dialect::Dialect;
 use crate::sql::{Cells, SqlTx};
 use crate::table::{BulkInsert, TableRow, fields, record, select};

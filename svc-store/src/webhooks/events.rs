@@ -9,8 +9,7 @@ use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::events::{Event, EventId};
 use uuid::Uuid;
 
-use crate::cell::{CellError, Param};
-use crate::column::Column as _;
+use crate::column::{CellError, Column as _, Param};
 use crate::dialect::Dialect;
 use crate::sql::{Cells, SqlTx};
 use crate::table::{TableRow, record, select, select_all};

@@ -10,8 +10,7 @@ use svc_core::webhooks::retention::{DroppedHistory, ExpiredKind, IdRange};
 use uuid::Uuid;
 
 use crate::accounts::idempotency;
-use crate::cell::Param;
-use crate::column::Column as _;
+use crate::column::{Column as _, Param};
 use crate::dialect::Dialect;
 use crate::sql::{Cells, SqlTx};
 

@@ -10,8 +10,7 @@ use svc_core::values::{Id, TenantId, Timestamp};
 use svc_core::webhooks::subscriptions::SubscriptionId;
 use uuid::Uuid;
 
-use crate::cell::{CellError, Param};
-use crate::column::Column;
+use crate::column::{CellError, Column, Param};
 use crate::sql::{Cells, SqlTx};
 use crate::table::{BulkInsert, insert_params, on_conflict_update, record, upsert};
 

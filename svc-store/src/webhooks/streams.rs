@@ -10,8 +10,7 @@ use svc_core::webhooks::subscriptions::SubscriptionId;
 use uuid::Uuid;
 
 use crate::accounts::tenants::store_clocks;
-use crate::cell::CellError;
-use crate::column::Column as _;
+use crate::column::{CellError, Column as _};
 use crate::sql::{Cells, SqlTx};
 use crate::table::{TableRow as _, insert_params, on_conflict_update, record};
 

@@ -39,7 +39,7 @@ const FAILURES: [FailureResponse; 15] = [
     failure(
         400,
         "BadRequest",
-        "The request is not valid. When fields failed, `field` is the first one and `errors` lists all of them.",
+        "The request is not valid. When fields failed, `field` is the first one and `errors` lists all of them, 100 at most.",
     ),
     failure(
         401,

@@ -88,15 +88,15 @@ async fn the_memory_of_a_read_is_enough_for_the_largest_events_and_attempts() {
     {
         for (id, record, read) in read {
             let operation = all.iter().find(|operation| operation.id == id).unwrap_or_else(|| panic!("{id}"));
-            let parts =
-                RequestParts { id: record, query: "", body: &[], if_none_match: &[], base: "", event_kinds: &kinds };
-            let parsed = parse(*operation, &parts).ok().unwrap();
-            let call = (parsed.call, largest.tenant);
+            let request = Request { query: "", body: &[], event_kinds: &kinds };
+            let call = OperationCall::parse(*operation, record, request).ok().unwrap();
+            let reserved = call.parsed.memory as usize * RECORD;
+            let call = (call, largest.tenant);
             let response =
                 largest.svc.store().read("test", call, async |tx, (call, tenant)| call.run(tx, *tenant).await);
             let body = response.await.unwrap().body;
             assert!(body.len() > read, "{id} returns {} bytes of {read}", body.len());
-            let (needed, reserved) = (read + 2 * body.len(), parsed.records as usize * RECORD);
+            let needed = read + 2 * body.len();
             assert!(needed <= reserved, "{id} needs {needed} bytes and has {reserved}");
             if record.is_none() {
                 let page: Value = serde_json::from_slice(&body).unwrap();
@@ -119,15 +119,9 @@ fn a_list_of_webhooks_takes_memory_for_their_certificates() {
         let operation = all.iter().find(|operation| operation.id == id).unwrap();
         let record = Uuid::nil().to_string();
         let is_list = id.starts_with("list");
-        let parts = RequestParts {
-            id: (!is_list).then_some(&*record),
-            query: if is_list { "limit=10" } else { "" },
-            body: &[],
-            if_none_match: &[],
-            base: "",
-            event_kinds: &kinds,
-        };
-        assert_eq!(parse(*operation, &parts).ok().unwrap().records, needed, "{id}");
+        let request = Request { query: if is_list { "limit=10" } else { "" }, body: &[], event_kinds: &kinds };
+        let call = OperationCall::parse(*operation, (!is_list).then_some(&*record), request).ok().unwrap();
+        assert_eq!(call.parsed.memory, needed, "{id}");
     }
 }
 
@@ -142,15 +136,8 @@ async fn an_etag_is_that_of_what_is_shown() {
     let invoice = svc.account(tenant).invoices().create(InvoiceCreate::new("50".parse().unwrap())).await.unwrap();
     let get = async |operation: &'static dyn AnyOperation| {
         let (id, event_kinds) = (invoice.id.to_string(), EventKinds::default());
-        let parts = RequestParts {
-            id: Some(&id),
-            query: "",
-            body: &[],
-            if_none_match: &[],
-            base: "",
-            event_kinds: &event_kinds,
-        };
-        let call = parse(operation, &parts).ok().unwrap().call;
+        let request = Request { query: "", body: &[], event_kinds: &event_kinds };
+        let call = OperationCall::parse(operation, Some(&id), request).ok().unwrap();
         let read = svc.store().read("test", (call, tenant), async |tx, (call, tenant)| call.run(tx, *tenant).await);
         read.await.unwrap()
     };

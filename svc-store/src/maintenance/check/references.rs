@@ -3,7 +3,7 @@
 use svc_core::store::StoreResult;
 
 use super::{Finding, find, table_named};
-use crate::cell::{Row, Value};
+use crate::column::{Row, Value};
 use crate::dialect::Dialect;
 use crate::sql::Sql;
 

@@ -14,7 +14,7 @@ use svc_core::webhooks::subscriptions::WebhookSubscription;
 
 use super::{Finding, MAX_FINDINGS, display, displayed_columns};
 use crate::accounts::tenants::LastNumber;
-use crate::cell::{CellError, Row};
+use crate::column::{CellError, Row};
 use crate::maintenance::table_reader::{Cell, TableReader, key_kinds};
 use crate::maintenance::tables::TableInfo;
 use crate::maintenance_connection::Transaction;

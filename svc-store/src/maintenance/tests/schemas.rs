@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
-use crate::cell::{Row, Value};
-use crate::column::Kind;
+use crate::column::{Kind, Row, Value};
 use crate::dialect::Dialect;
 use crate::maintenance::table_reader::TableReader;
 use crate::maintenance::tables::TABLES;

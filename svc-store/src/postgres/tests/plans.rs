@@ -4,7 +4,7 @@ use svc_core::values::Id;
 
 use super::*;
 use crate::accounts::{owners, tenants};
-use crate::cell::Param;
+use crate::column::Param;
 use crate::resources::contacts;
 use crate::statements::every_list;
 use crate::webhooks::deliveries::List;

@@ -8,7 +8,7 @@ use svc_core::values::EventKind;
 use svc_core::webhooks::{events, retention};
 
 use super::*;
-use crate::cell::Param;
+use crate::column::Param;
 use crate::sql::{EachRow, Sql, SqlTx};
 
 /// Counts the statements that run on a connection.

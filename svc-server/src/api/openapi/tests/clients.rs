@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use svc_core::accounts::operational::OperationalKind;
 use svc_core::error::{Error, FieldCode};
-use svc_core::operation::{AnyOperation, Method};
+use svc_core::operation::{AnyOperation, Method, Request};
 use svc_core::platform::operations;
 use svc_core::values::EventKinds;
 use svc_core::webhooks::samples;
 
 use super::{each_operation, errors, parameter, platform_v1, resolve, v1, walk, with_extensions};
-use crate::api::run::{RequestParts, parse};
+use crate::api::run::OperationCall;
 use crate::kernel::problem::Problem;
 use crate::kernel::versions::Version;
 
@@ -23,8 +23,7 @@ fn documents() -> [Value; 3] {
 fn refused_without(operation: &'static dyn AnyOperation) -> BTreeSet<String> {
     let event_kinds = EventKinds::default();
     let id = Some("0195a3c8-8a00-7000-8000-00000000c001");
-    let parts = RequestParts { id, query: "", body: b"", if_none_match: &[], base: "", event_kinds: &event_kinds };
-    match parse(operation, &parts) {
+    match OperationCall::parse(operation, id, Request { query: "", body: b"", event_kinds: &event_kinds }) {
         Err(Problem::Core(Error::Validation(violations))) => violations
             .as_slice()
             .iter()
