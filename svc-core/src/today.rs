@@ -88,6 +88,8 @@ pub struct Today {
     pub bookings: Vec<Booking>,
     /// The quotes that await the customer's decision and expire within [`EXPIRES_WITHIN_DAYS`] days.
     pub expiring: Vec<Quote>,
+    /// The quotes that customers have accepted and that have no job yet.
+    pub accepted: Vec<Quote>,
     /// The jobs that are completed and have no invoice.
     pub uninvoiced: Vec<Job>,
     /// Whether there are more than [`MAX_READ`] of something, which are left out.
@@ -202,6 +204,8 @@ pub async fn read(tx: &mut dyn Tx, tenant: TenantId) -> Result<Today, Error> {
     }
     let last = date.plus_days(EXPIRES_WITHIN_DAYS);
     expiring.retain(|quote| quote.valid_until.is_some_and(|day| date <= day && day <= last));
+    let accepted = QuoteFilter { status: Some(QuoteStatus::Accepted) };
+    let accepted = all::<Quote>(tx, tenant, accepted, &mut is_cut).await?;
     let completed = JobFilter { status: Some(JobStatus::Completed), job_number: None };
     let mut uninvoiced = all::<Job>(tx, tenant, completed, &mut is_cut).await?;
     uninvoiced.retain(|job| job.invoice_id.is_none());
@@ -213,7 +217,7 @@ pub async fn read(tx: &mut dyn Tx, tenant: TenantId) -> Result<Today, Error> {
     let days = zone.date_begins(date)..zone.date_begins(date.plus_days(2));
     let bookings = confirmed_in(tx, tenant, days, &mut is_cut).await?;
     let tomorrow = zone.date_begins(date.plus_days(1));
-    Ok(Today { date, tomorrow, unpaid, payments, bookings, expiring, uninvoiced, is_cut })
+    Ok(Today { date, tomorrow, unpaid, payments, bookings, expiring, accepted, uninvoiced, is_cut })
 }
 
 /// Returns the confirmed bookings that start in a range of times, the soonest first and at most [`MAX_READ`].

@@ -30,6 +30,8 @@ impl View<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tone {
     Neutral,
+    /// On its way.
+    Accent,
     Good,
     Warn,
     Bad,
@@ -39,6 +41,7 @@ impl Tone {
     fn class(self) -> &'static str {
         match self {
             Self::Neutral => "neutral",
+            Self::Accent => "accent",
             Self::Good => "good",
             Self::Warn => "warn",
             Self::Bad => "bad",
@@ -71,11 +74,16 @@ pub(super) fn badge(tone: Tone, text: &str) -> Markup {
 
 /// Returns the heading of a page, with a sentence about it and what can be done there.
 pub(super) fn heading(title: &str, about: &str, actions: Markup) -> Markup {
+    heading_with(title, html! { (about) }, actions)
+}
+
+/// Returns the heading of a page, with what stands below it and what can be done there.
+pub(super) fn heading_with(title: &str, about: Markup, actions: Markup) -> Markup {
     html! {
         div.heading {
             div {
                 h1 { (title) }
-                @if !about.is_empty() {
+                @if !about.0.is_empty() {
                     p.about { (about) }
                 }
             }
@@ -141,7 +149,7 @@ fn labelled(rows: &str, headings: &[&str]) -> (String, Vec<bool>) {
         match (name, tag.split_once('>')) {
             ("td" | "th", Some((opening, rest))) => {
                 let heading = headings.get(column).copied().filter(|heading| !heading.is_empty() && name == "td");
-                if opening.contains("class=\"number\"")
+                if opening.contains("class=\"number")
                     && let Some(is_numeric) = numeric.get_mut(column)
                 {
                     *is_numeric = true;
@@ -280,6 +288,21 @@ pub(super) fn mailto(email: &str, subject: &str, body: &str) -> String {
         if query.is_empty() { "" } else { "?" },
         query.join("&")
     )
+}
+
+/// Returns the URL that calls a phone number.
+pub(super) fn tel(phone: &str) -> String {
+    format!("tel:{}", digits(phone))
+}
+
+/// Returns the URL that writes a text message to a phone number.
+pub(super) fn sms(phone: &str, body: &str) -> String {
+    format!("sms:{}?&body={}", digits(phone), percent_encoded(body))
+}
+
+/// Returns a phone number without what people write between its digits.
+fn digits(phone: &str) -> String {
+    phone.chars().filter(|char| char.is_ascii_digit() || *char == '+').collect()
 }
 
 /// Encodes a text for a part of a URL in which a plus is a plus.

@@ -252,9 +252,18 @@ impl<'a> FormState<'a> {
 
     /// Returns a field for a value of a type that browsers know, such as `date`.
     pub(super) fn typed(&self, kind: &str, name: &str, label: &str, hint: &str) -> Markup {
+        self.input(kind, None, name, label, hint)
+    }
+
+    /// Returns a field for an amount of money. Phones show the keys for digits.
+    pub(super) fn amount(&self, name: &str, label: &str, hint: &str) -> Markup {
+        self.input("text", Some("decimal"), name, label, hint)
+    }
+
+    fn input(&self, kind: &str, keys: Option<&str>, name: &str, label: &str, hint: &str) -> Markup {
         self.field(name, label, hint, |control| {
             html! {
-                input id=(control.id) name=(name) type=(kind) value=(self.values.text(name)) autocomplete="off"
+                input id=(control.id) name=(name) type=(kind) inputmode=[keys] value=(self.values.text(name)) autocomplete="off"
                     aria-describedby=(control.about) aria-invalid=[control.invalid] aria-required=[control.required]
                     autofocus[control.has_focus];
             }

@@ -12,6 +12,7 @@ use svc_core::platform::operations::{
 };
 use svc_core::resources::bookings::Booking;
 use svc_core::resources::contacts::Contact;
+use svc_core::resources::jobs::Job;
 use svc_core::resources::quotes::Quote;
 use svc_core::store::CallBoxed;
 use svc_core::values::Email;
@@ -249,6 +250,7 @@ fn record_pages() -> Vec<Page> {
     use records::selected;
     let booking =
         |path, body| post(path, Change(Developer, &Records::<Booking>::UPDATE, body, "/bookings/{id}?notice=saved"));
+    let job = |path, body| post(path, Change(Developer, &Records::<Job>::UPDATE, body, "/jobs/{id}?notice=saved"));
     vec![
         get("/contacts", account(Viewer, records::list)).reading(records::LISTED),
         get("/contacts/selected", account(Viewer, selected::confirm)).reading(records::LISTED),
@@ -314,6 +316,9 @@ fn record_pages() -> Vec<Page> {
         booking("/bookings/{id}/complete", r#"{"status":"completed"}"#),
         booking("/bookings/{id}/no-show", r#"{"status":"no_show"}"#),
         booking("/bookings/{id}/cancel", r#"{"status":"cancelled"}"#),
+        job("/jobs/{id}/schedule", r#"{"status":"scheduled"}"#),
+        job("/jobs/{id}/start", r#"{"status":"in_progress"}"#),
+        job("/jobs/{id}/complete", r#"{"status":"completed"}"#),
         post("/quotes/{id}/accept", Change(Developer, &ACCEPT_QUOTE, "", "/quotes/{id}?notice=quote-accepted")),
         post("/quotes/{id}/convert", Change(Developer, &CONVERT_QUOTE, "{}", "/jobs/{id}?notice=created")),
         post("/jobs/{id}/invoice", account(Developer, record_actions::invoice_job)),

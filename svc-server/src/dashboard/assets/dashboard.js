@@ -150,7 +150,7 @@
           return option;
         }));
         const { left, bottom, width } = field.getBoundingClientRect();
-        Object.assign(list.style, { left: `${left}px`, top: `${bottom + 4}px`, minWidth: `${width}px` });
+        Object.assign(list.style, { left: `${left}px`, top: `${bottom + 4}px`, minWidth: `${width}px`, maxWidth: `${innerWidth - left - 16}px` });
         list.hidden = found.length === 0;
         marked = -1;
         field.setAttribute("aria-expanded", String(found.length > 0));

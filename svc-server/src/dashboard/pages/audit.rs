@@ -40,7 +40,7 @@ pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     let before = cx.query.given("before").and_then(|at| Timestamp::parse(at).ok());
     filter.until = filter.until.into_iter().chain(before).min();
     let changes = cx.svc.account(tenant.id).audit_log().changes(filter, PAGE).await?;
-    let rows = ChangeTable::new(cx, tenant, &changes.data).await?;
+    let rows = ChangeTable::new(cx, tenant, &changes.data).await?.with_requests(&changes.data).await?;
     let about = "The changes in this account, and who made them. Changes of records are listed for as long as their events are kept, all others for good.";
     let content = html! {
         (heading("Audit log", about, html! {}))

@@ -1,6 +1,6 @@
 //! The calendar: the bookings and planned jobs of a month, a week or a day, in the time zone of the account.
 
-mod days;
+pub(super) mod days;
 pub(crate) mod feed;
 mod views;
 

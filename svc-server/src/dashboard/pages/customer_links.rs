@@ -2,8 +2,9 @@
 
 use svc_core::accounts::shared_links::{self, SharedLink, SharedLinkPurpose};
 use svc_core::error::Error;
+use svc_core::prelude::InvoiceStatus;
 use svc_core::shared_documents::{self, SharedDocument};
-use svc_core::values::{RecordKind, TenantId};
+use svc_core::values::{Amount, RecordKind, TenantId};
 use uuid::Uuid;
 
 use super::kinds::{Kind, of_path};
@@ -71,42 +72,52 @@ pub(super) async fn card(cx: &Context<'_>, tenant: &Tenant, kind: &Kind, id: Uui
         shared_links::get(tx, tenant, purpose, Some(id)).await
     });
     let link = link.await?;
-    let message = match &link {
-        Some(link) if cx.may(Role::Developer) => message(cx, tenant, kind, id, link).await?,
-        _ => None,
+    let messages = match &link {
+        Some(link) if cx.may(Role::Developer) => messages(cx, tenant, kind, id, link).await?,
+        _ => Vec::new(),
     };
-    Ok(section("Link for the customer", about(cx, tenant, kind, id, link.as_ref(), message.as_deref())))
+    Ok(section("Send to the customer", about(cx, tenant, kind, id, link.as_ref(), &messages)))
 }
 
-/// Returns the URL that begins a message with a link to the customer of its record. `None` if the address is not known.
-async fn message(
+/// Returns what begins a message with a link to the customer of its record: the labels with the URLs, as far as it is known how the
+/// customer is reached.
+async fn messages(
     cx: &Context<'_>,
     tenant: &Tenant,
     kind: &Kind,
     id: Uuid,
     link: &SharedLink,
-) -> Result<Option<String>, Error> {
+) -> Result<Vec<(&'static str, String)>, Error> {
     let account = cx.svc.account(tenant.id);
-    let (number, total, contact) = match kind.records {
+    let (number, what, contact) = match kind.records {
         RecordKind::Quote => {
             let quote = account.quotes().get(id.into()).await?;
-            (quote.quote_number, quote.total.in_currency(quote.currency), quote.contact_id)
+            let what = format!("here is quote {} for {}", quote.quote_number, quote.total.in_currency(quote.currency));
+            (quote.quote_number, what, quote.contact_id)
         }
         _ => {
             let invoice = account.invoices().get(id.into()).await?;
-            (invoice.invoice_number, invoice.total.in_currency(invoice.currency), invoice.contact_id)
+            let amount = |amount: Amount| amount.in_currency(invoice.currency);
+            let what = match (invoice.status, invoice.due_date) {
+                (InvoiceStatus::Overdue, Some(due)) => format!(
+                    "a reminder: invoice {}, of which {} is to be paid, was due {}",
+                    invoice.invoice_number,
+                    amount(invoice.outstanding()),
+                    due.in_words()
+                ),
+                _ => format!("here is invoice {} for {}", invoice.invoice_number, amount(invoice.total)),
+            };
+            (invoice.invoice_number, what, invoice.contact_id)
         }
     };
-    let Some(contact) = contact else { return Ok(None) };
-    let Some(contact) = if_found(account.contacts().get(contact).await)? else { return Ok(None) };
-    let what = format!("{} {number}", capitalized(kind.one));
-    let body = format!(
-        "Hello {},\n\nhere is {what} over {total}:\n{}\n\n{}",
-        contact.display_name(),
-        address(cx, link),
-        tenant.name
-    );
-    Ok(contact.email.map(|email| mailto(email.as_str(), &format!("{what} of {}", tenant.name), &body)))
+    let Some(contact) = contact else { return Ok(Vec::new()) };
+    let Some(contact) = if_found(account.contacts().get(contact).await)? else { return Ok(Vec::new()) };
+    let subject = format!("{} {number} of {}", capitalized(kind.one), tenant.name);
+    let (name, address) = (contact.display_name(), address(cx, link));
+    let body = format!("Hello {name},\n\n{what}:\n{address}\n\n{}", tenant.name);
+    let email = contact.email.map(|email| ("Email the link", mailto(email.as_str(), &subject, &body)));
+    let phone = contact.phone.map(|phone| ("Text the link", sms(phone.as_str(), &body)));
+    Ok(email.into_iter().chain(phone).collect())
 }
 
 fn about(
@@ -115,7 +126,7 @@ fn about(
     kind: &Kind,
     id: Uuid,
     link: Option<&SharedLink>,
-    message: Option<&str>,
+    messages: &[(&str, String)],
 ) -> Markup {
     let path = |action: &str| format!("{}/{action}", kind.path(id));
     let what = match kind.records {
@@ -127,7 +138,7 @@ fn about(
         @match link {
             None => {
                 @if cx.may(Role::Developer) {
-                    div.actions { (post_button(cx, &path("share"), "", version_of(None), "Make a link to send")) }
+                    div.actions { (post_button(cx, &path("share"), "primary", version_of(None), "Make a link to send")) }
                 } @else {
                     p { "There is none." }
                 }
@@ -136,7 +147,9 @@ fn about(
                 (copyable("link", "Link", &address(cx, link)))
                 p.hint { "Made " (time(cx.now, &tenant.time_zone, link.created_at)) "." }
                 div.actions {
-                    @if let Some(message) = message { a.button href=(message) { "Email the link" } }
+                    @for (at, (label, url)) in messages.iter().enumerate() {
+                        a.button.primary[at == 0] href=(url) { (label) }
+                    }
                     (confirmed(cx, "New link", "The address that the customer has ends.", &path("share"), version_of(Some(link)),
                         "Make a new link"))
                     (confirmed(cx, "End the link", "The address that the customer has ends at once.", &path("unshare"),

@@ -166,7 +166,7 @@ pub(super) struct List<'a> {
 pub(super) fn list(cx: &Context<'_>, list: List<'_>) -> Markup {
     let List { path, filters, is_filtered, icon, none: (title, text, action), nothing, rows } = list;
     html! {
-        (form(cx, path, filters))
+        (form(cx, path, filters, is_filtered))
         @match rows {
             Some(rows) => { (rows) }
             None if is_filtered => { (empty(icon, "Nothing found", nothing, html! {})) }
@@ -175,10 +175,16 @@ pub(super) fn list(cx: &Context<'_>, list: List<'_>) -> Markup {
     }
 }
 
+/// Returns what opens the filters on a narrow screen. They are open while one is set.
+pub(super) fn fold(is_filtered: bool) -> Markup {
+    html! { label.fold { input type="checkbox" checked[is_filtered]; "Filters" } }
+}
+
 /// Returns the form of the filters of the list at `path`.
-pub(super) fn form(cx: &Context<'_>, path: &str, filters: Markup) -> Markup {
+pub(super) fn form(cx: &Context<'_>, path: &str, filters: Markup, is_filtered: bool) -> Markup {
     html! {
         form.filters method="get" action=(cx.url(path)) {
+            (fold(is_filtered))
             (filters)
             button type="submit" { "Filter" }
             a.button href=(cx.url(path)) { "Clear" }

@@ -1,9 +1,12 @@
 //! The first page of an account: what its owner wants to know in the morning.
 
+use svc_core::calendar::{Certainty, Entry};
 use svc_core::today::{EXPIRES_WITHIN_DAYS, MAX_READ, Receivable, Today};
-use svc_core::values::{Amount, Currency};
+use svc_core::values::{Amount, Currency, Date, RecordKind};
 
-use super::kinds::{BOOKINGS, CONTACTS, INVOICES};
+use super::calendar::days::days;
+use super::kinds::{BOOKINGS, CONTACTS, INVOICES, JOBS};
+use super::record_actions::new_menu;
 use super::records::{names_of, short};
 use super::traffic::{first_steps_if_new, overview_tabs};
 use crate::dashboard::prelude::*;
@@ -11,7 +14,7 @@ use crate::dashboard::prelude::*;
 /// The memory in which the overview is made, in records.
 pub(crate) const MEMORY: u32 = 128;
 
-/// The most bookings of today and overdue invoices that are listed.
+/// The most entries of a day and overdue invoices that are listed.
 const LISTED: usize = 8;
 
 /// Shows what wants attention today.
@@ -22,11 +25,7 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     let is_overdue = overdue.iter().any(|(_, amount)| amount.minor() > 0);
     let month = today.date.first_of_month();
     let content = html! {
-        (heading("Overview", &format!("{}, in the time zone {}.", long_date(today.date), tenant.time_zone), html! {
-            @if cx.may(Role::Developer) {
-                @for kind in [&BOOKINGS, &INVOICES] { a.button href=(cx.url(&kind.path("new"))) { "New " (kind.one) } }
-            }
-        }))
+        (heading("Overview", &format!("{}, in the time zone {}.", long_date(today.date), tenant.time_zone), new_menu(cx, "")))
         (overview_tabs(cx))
         (first_steps_if_new(cx, tenant).await?)
         div.figures.money {
@@ -37,6 +36,7 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
             (linked_figure(&cx.url(&format!("/payments?since={month}")), "Paid this month", &sums(tenant, &paid), Tone::Neutral,
                 "less refunds"))
         }
+        (next_days(cx, tenant, today.date).await?)
         div.figures {
             (work_figure(cx, "/bookings?show=today&status=confirmed", today.bookings_today().count(), "Bookings today",
                 "confirmed"))
@@ -44,10 +44,10 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
                 "Bookings tomorrow", "confirmed"))
             (work_figure(cx, "/quotes?show=expiring", today.expiring.len(), "Quotes that expire",
                 &format!("within {EXPIRES_WITHIN_DAYS} days, and not decided")))
+            (work_figure(cx, "/quotes?show=accepted", today.accepted.len(), "Quotes accepted", "without a job yet"))
             (work_figure(cx, "/jobs?show=uninvoiced", today.uninvoiced.len(), "Jobs to invoice",
                 "completed, without an invoice"))
         }
-        (bookings_of_today(cx, tenant, &today).await?)
         (overdue_invoices(cx, tenant, &today).await?)
         @if today.is_cut {
             p.hint { "Of each status, of payments and of bookings, " (number(MAX_READ as u64)) " count at most." }
@@ -57,24 +57,35 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     Ok(layout::page(cx, Some(tenant), "Overview", &content))
 }
 
-/// Returns the next of today's bookings, if there are any.
-async fn bookings_of_today(cx: &Context<'_>, tenant: &Tenant, today: &Today) -> Result<Markup, PageError> {
-    let ahead: Vec<_> = today.bookings_today().filter(|booking| booking.end_time > cx.now).take(LISTED).collect();
-    let contacts: Vec<String> = ahead.iter().filter_map(|b| b.contact_id).map(|id| id.to_string()).collect();
+/// Returns the bookings and jobs of today and tomorrow that are not over, if there are any.
+async fn next_days(cx: &Context<'_>, tenant: &Tenant, today: Date) -> Result<Markup, PageError> {
+    let (zone, end) = (&tenant.time_zone, today.plus_days(2));
+    let calendar = cx.svc.account(tenant.id).calendar(zone.date_begins(today)..zone.date_begins(end)).await?;
+    let is_ahead = |entry: &Entry| {
+        let is_over = entry.end.unwrap_or(entry.start) <= cx.now || entry.status == "completed";
+        !is_over && entry.certainty != Certainty::Cancelled
+    };
+    let ahead: Vec<Entry> = calendar.entries.into_iter().filter(is_ahead).collect();
+    let contacts: Vec<String> = ahead.iter().filter_map(|entry| entry.contact_id).map(|id| id.to_string()).collect();
     let names = names_of(&cx.svc, tenant.id, contacts.iter().map(String::as_str)).await?;
+    let mut days = days(&ahead, zone, today, end);
+    days.retain(|day| day.in_order().next().is_some());
     Ok(html! {
-        @if !ahead.is_empty() {
-            (section("Next today", html! {
-                ul.entries {
-                    @for booking in ahead {
-                        @let contact = booking.contact_id.map(|id| id.to_string());
-                        li {
-                            a href=(cx.url(&BOOKINGS.path(booking.id))) {
-                                span.time { (clock(&tenant.time_zone, booking.start_time)) } " "
-                                (short(booking.service_name.as_ref().map_or("Booking", |name| name.as_str())))
-                            }
-                            @if let Some(name) = contact.as_deref().and_then(|id| names.get(id)) {
-                                span.soft { (isolated(&short(name))) }
+        @if !days.is_empty() {
+            (section("Today and tomorrow", html! {
+                @for day in &days {
+                    h3 { (long_date(day.date)) }
+                    ul.entries {
+                        @for entry in day.in_order().take(LISTED) {
+                            @let kind = if entry.kind == RecordKind::Job { &JOBS } else { &BOOKINGS };
+                            @let contact = entry.contact_id.map(|id| id.to_string());
+                            li {
+                                a href=(cx.url(&kind.path(entry.id))) {
+                                    span.time { (day.time_of(entry, zone)) } " " (short(&entry.title))
+                                }
+                                @if let Some(name) = contact.as_deref().and_then(|id| names.get(id)) {
+                                    span.soft { (isolated(&short(name))) }
+                                }
                             }
                         }
                     }

@@ -28,6 +28,23 @@ pub(super) fn new_button(cx: &Context<'_>, kind: &Kind) -> Markup {
     }
 }
 
+/// Returns the choice between new records of the kinds that belong to contacts. `query` is what their forms begin with.
+pub(super) fn new_menu(cx: &Context<'_>, query: &str) -> Markup {
+    html! {
+        @if cx.may(Role::Developer) {
+            details.confirm {
+                summary.button.primary { "New" }
+                div {
+                    @for kind in [&BOOKINGS, &QUOTES, &JOBS, &INVOICES] {
+                        @let path = kind.path("new");
+                        a.button href=(cx.url(&if query.is_empty() { path } else { format!("{path}?{query}") })) { "New " (kind.one) }
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// Returns the buttons of a record, for the heading of its page. Nothing for people who may not change it.
 ///
 /// # Errors
@@ -63,19 +80,29 @@ async fn customer(account: Account<'_>, id: Option<ContactId>) -> Result<Option<
 }
 
 fn contact_buttons(cx: &Context<'_>, contact: &Contact, edit: &Markup) -> Markup {
+    html! {
+        (new_menu(cx, &layout::query(&[("contact", &contact.id.to_string())])))
+        (edit)
+    }
+}
+
+/// Returns how what is known of a contact is taken along, and how it ends. Nothing for people who may not do that.
+pub(super) fn ending(cx: &Context<'_>, contact: &Contact) -> Markup {
     let id = contact.id;
     let question = format!(
         "Delete {}? Its invoices, quotes, bookings and jobs stay. It cannot be undone.",
         contact.display_name()
     );
     html! {
-        (edit)
-        @for kind in [&INVOICES, &QUOTES, &BOOKINGS, &JOBS] {
-            a.button href=(cx.url(&kind.path(format!("new?contact={id}")))) { "New " (kind.one) }
+        @if cx.may(Role::Developer) {
+            (section("Data and deletion", html! {
+                div.actions {
+                    a.button href=(cx.url(&format!("/contacts/{id}/data"))) download { "All data" }
+                    (confirmed(cx, "Delete", &question, &format!("/contacts/{id}/delete"), version_field(contact.updated_at), "Delete"))
+                    @if cx.may(Role::Owner) { (erase_form(cx, contact)) }
+                }
+            }))
         }
-        a.button href=(cx.url(&format!("/contacts/{id}/data"))) download { "All data" }
-        (confirmed(cx, "Delete", &question, &format!("/contacts/{id}/delete"), version_field(contact.updated_at), "Delete"))
-        @if cx.may(Role::Owner) { (erase_form(cx, contact)) }
     }
 }
 
@@ -157,6 +184,11 @@ fn invoice_buttons(cx: &Context<'_>, invoice: &Invoice, customer: Option<&str>, 
     }
 }
 
+/// Returns an amount as people type it, with all of its decimals.
+fn with_decimals(amount: &Amount) -> String {
+    amount.grouped().replace(',', "")
+}
+
 /// The fields beside an amount, with their labels.
 const NOTES: [(&str, &str); 2] = [("method", "Method, such as card"), ("reference", "Reference")];
 
@@ -173,7 +205,7 @@ fn amount_form(
     action: &str,
 ) -> Markup {
     let problem = cx.problem_at(path);
-    let typed = problem.map_or_else(|| suggested.to_string(), |_| cx.form.text("amount").to_owned());
+    let typed = problem.map_or_else(|| with_decimals(suggested), |_| cx.form.text("amount").to_owned());
     let id = format!("amount-{class}");
     html! {
         details.confirm open[problem.is_some()] {
@@ -204,7 +236,8 @@ fn quote_buttons(cx: &Context<'_>, quote: &Quote, customer: Option<&str>, edit: 
     let path = |action: &str| format!("/quotes/{}/{action}", quote.id);
     let total = quote.total.in_currency(quote.currency);
     let by = customer.map(|name| format!(" by {name}")).unwrap_or_default();
-    let question = |done: &str| format!("Record that {}, {total}, was {done}{by}?", quote.quote_number);
+    let question =
+        format!("Record that {}, {total}, was declined{by}? It cannot be accepted any more.", quote.quote_number);
     html! {
         @if quote.status == QuoteStatus::Accepted {
             (post_button(cx, &path("convert"), "primary", html! {}, "Make the job"))
@@ -212,10 +245,12 @@ fn quote_buttons(cx: &Context<'_>, quote: &Quote, customer: Option<&str>, edit: 
         @if quote.status == QuoteStatus::Draft {
             (post_button(cx, &path("send"), "primary", version_field(quote.updated_at), "Mark as sent"))
         }
+        @if quote.awaits_decision() {
+            (post_button(cx, &path("accept"), "primary", version_field(quote.updated_at), "Mark as accepted"))
+        }
         (edit)
         @if quote.awaits_decision() {
-            (confirmed(cx, "Mark as accepted", &question("accepted"), &path("accept"), version_field(quote.updated_at), "Record it"))
-            (confirmed(cx, "Mark as declined", &question("declined"), &path("decline"), version_field(quote.updated_at), "Record it"))
+            (confirmed(cx, "Mark as declined", &question, &path("decline"), version_field(quote.updated_at), "Mark as declined"))
         }
     }
 }
@@ -242,13 +277,23 @@ fn booking_buttons(cx: &Context<'_>, booking: &Booking, edit: &Markup) -> Markup
 
 fn job_buttons(cx: &Context<'_>, job: &Job, edit: &Markup) -> Markup {
     let path = format!("/jobs/{}/invoice", job.id);
+    let next = match job.status {
+        JobStatus::Quoted => Some(("schedule", "Mark as scheduled")),
+        JobStatus::Scheduled | JobStatus::OnHold => Some(("start", "Start the job")),
+        JobStatus::InProgress => Some(("complete", "Mark as completed")),
+        JobStatus::Completed | JobStatus::Invoiced | JobStatus::Cancelled => None,
+    };
+    let invoice = if next.is_none() { "button primary" } else { "button" };
     let problem = cx.problem_at(&path);
     let suggested = job.actual_total.or(job.estimated_total).map(|amount| amount.to_string()).unwrap_or_default();
     let typed = problem.map_or(suggested.as_str(), |_| cx.form.text("amount"));
     html! {
+        @if let Some((step, label)) = next {
+            (post_button(cx, &format!("/jobs/{}/{step}", job.id), "primary", version_field(job.updated_at), label))
+        }
         @if job.invoice_id.is_none() && job.status != JobStatus::Cancelled {
             details.confirm open[problem.is_some()] {
-                summary.button.primary { "Make the invoice" }
+                summary class=(invoice) { "Make the invoice" }
                 form method="post" action=(cx.url(&path)) {
                     (hidden(cx, &Form::default(), ""))
                     p { "A draft of the invoice of " (job.job_number) " is made." }

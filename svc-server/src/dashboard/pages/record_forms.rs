@@ -57,8 +57,10 @@ pub(crate) async fn new(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespons
         Some(id) => contact::shown(cx, tenant, id).await?,
         None => (String::new(), String::new()),
     };
-    let currency = tenant.currency.to_string();
+    let (currency, today) = (tenant.currency.to_string(), tenant.time_zone.date_at(cx.now));
     let mut values = vec![("contact_id", contact), ("currency", currency), ("status", JobStatus::Quoted.to_string())];
+    values.push(("issue_date", today.to_string()));
+    values.extend(tenant.days_until_due.map(|days| ("due_date", today.plus_days(days.into()).to_string())));
     values.extend(kind.choice_of("contact_id").map(|name| (name, choice)));
     let (start, offset) = (cx.query.text("start"), cx.query.text("offset"));
     // One that cannot be read is left empty, and its field has to be filled in.
@@ -218,7 +220,8 @@ fn page(
 fn control(cx: &Context<'_>, tenant: &Tenant, state: &FormState<'_>, field: &Field, contacts: &[Contact]) -> Markup {
     let Field { name, label, hint, .. } = field;
     match field.control {
-        Control::Line | Control::Amount => state.text(name, label, hint),
+        Control::Line => state.text(name, label, hint),
+        Control::Amount => state.amount(name, label, hint),
         Control::Contact => contact::control(cx, tenant, state, field, contacts),
         Control::Email => state.typed("email", name, label, hint),
         Control::Phone => state.typed("tel", name, label, hint),

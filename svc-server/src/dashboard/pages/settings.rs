@@ -84,7 +84,7 @@ async fn page(
                 ("Payment details", html! { (tenant.payment_details.as_ref().map_or("–", |details| details.as_str())) }),
             ])))
         }
-        (section("Limits", limits(tenant)))
+        (limits(tenant))
         @if cx.may(Role::Owner) && !tenant.is_sandbox() {
             (member_forms::card(cx, tenant, &list, new_member))
         }
@@ -111,7 +111,7 @@ async fn page(
     Ok(layout::page(cx, Some(tenant), "Settings", &content))
 }
 
-/// Returns the limits that the account has in place of the server's.
+/// Returns the limits that the account has in place of the server's, if it has any.
 fn limits(tenant: &Tenant) -> Markup {
     let of = |collection| tenant.limits.write_rate_limits.of(collection);
     let writes = CappedCollection::ALL.iter().map(|c| (format!("Writes of {c}"), of(*c)));
@@ -120,11 +120,11 @@ fn limits(tenant: &Tenant) -> Markup {
     let webhooks = tenant.max_webhooks.map(|limit| ("Webhook endpoints".to_owned(), html! { (limit) }));
     let own: Vec<(String, Markup)> = rates.chain(webhooks).collect();
     html! {
-        @if own.is_empty() {
-            p.soft { "The limits of the server apply. Its operator can set others for this account." }
-        } @else {
-            p.soft { "The operator of the server has set these. Its own limits apply to everything else." }
-            (facts(&own))
+        @if !own.is_empty() {
+            (section("Limits", html! {
+                p.soft { "The operator of the server has set these. Its own limits apply to everything else." }
+                (facts(&own))
+            }))
         }
     }
 }

@@ -27,7 +27,7 @@ pub(crate) struct ChangeTable<'a> {
     cx: &'a Context<'a>,
     tenant: &'a Tenant,
     texts: ChangeTexts,
-    /// The log of requests, if one of the changes may be in it.
+    /// The log of requests, where they are shown and one of the changes may be in it.
     requests: Vec<ApiRequest>,
 }
 
@@ -136,24 +136,45 @@ impl ChangeTexts {
 }
 
 impl<'a> ChangeTable<'a> {
-    /// Looks up the names of who made changes and of contacts, and the requests.
+    /// Looks up the names of who made changes and of contacts.
     pub(crate) async fn new(cx: &'a Context<'a>, tenant: &'a Tenant, changes: &[Change]) -> Result<Self, Error> {
-        let texts = ChangeTexts::new(&cx.svc, tenant, changes).await?;
+        Ok(Self { cx, tenant, texts: ChangeTexts::new(&cx.svc, tenant, changes).await?, requests: Vec::new() })
+    }
+
+    /// Looks up the requests that made changes.
+    pub(super) async fn with_requests(self, changes: &[Change]) -> Result<Self, Error> {
+        let Self { cx, tenant, .. } = self;
         let may_be_logged = |change: &Change| {
             let is_request = ["key:", "app:"].iter().any(|prefix| change.entry.actor.starts_with(prefix));
             is_request && cx.now.since(change.entry.at) < MAX_AGE + Duration::from_secs(60)
         };
-        let requests = if changes.iter().any(may_be_logged) {
-            cx.svc.account(tenant.id).requests().list(RequestFilter::default()).await?
-        } else {
-            Vec::new()
-        };
-        Ok(Self { cx, tenant, texts, requests })
+        if !changes.iter().any(may_be_logged) {
+            return Ok(self);
+        }
+        Ok(Self { requests: cx.svc.account(tenant.id).requests().list(RequestFilter::default()).await?, ..self })
     }
 
     /// Returns who made the changes.
     pub(super) fn actors(&self) -> &Actors {
         &self.texts.actors
+    }
+
+    /// Returns the changes of one record for its page, without what only programs see of them.
+    pub(crate) fn of_record(&self, changes: &[Change]) -> Markup {
+        table(
+            "Changes",
+            &["Change", "What changed", "Who", "When"],
+            html! {
+                @for change in changes {
+                    tr {
+                        th.short scope="row" { (capitalized(&done(change))) }
+                        td { (self.difference(change)) }
+                        td { (self.texts.actors.render(self.cx, &change.entry.actor)) }
+                        td { (minute(&self.tenant.time_zone, change.entry.at)) }
+                    }
+                }
+            },
+        )
     }
 
     /// Returns the table.

@@ -18,8 +18,8 @@ const LANES: usize = 3;
 const MORNING: &str = "09:00";
 
 /// A day of the calendar.
-pub(super) struct Day<'c> {
-    pub(super) date: Date,
+pub(crate) struct Day<'c> {
+    pub(crate) date: Date,
     pub(super) begins: Timestamp,
     pub(super) ends: Timestamp,
     /// The entries that take place on it, in the order of their starts.
@@ -81,7 +81,7 @@ pub(super) fn morning(date: Date, zone: &TimeZone) -> LocalTime {
 }
 
 /// Returns the days from a date to the one before another, with their entries.
-pub(super) fn days<'c>(entries: &'c [Entry], zone: &TimeZone, first: Date, end: Date) -> Vec<Day<'c>> {
+pub(crate) fn days<'c>(entries: &'c [Entry], zone: &TimeZone, first: Date, end: Date) -> Vec<Day<'c>> {
     let count = end.days() - first.days();
     let mut days: Vec<Day<'c>> = (0..count)
         .map(|number| first.plus_days(number))
@@ -159,7 +159,7 @@ impl<'c> Day<'c> {
     }
 
     /// Returns the entries, those that take the whole day after the others.
-    pub(super) fn in_order(&self) -> impl Iterator<Item = &'c Entry> {
+    pub(crate) fn in_order(&self) -> impl Iterator<Item = &'c Entry> {
         let (whole, others): (Vec<&Entry>, Vec<&Entry>) =
             self.entries.iter().copied().partition(|entry| self.is_taken_by(entry));
         others.into_iter().chain(whole)
@@ -171,7 +171,7 @@ impl<'c> Day<'c> {
     }
 
     /// Returns when an entry takes place on the day: from when to when, as far as that is on the day.
-    pub(super) fn time_of(&self, entry: &Entry, zone: &TimeZone) -> String {
+    pub(crate) fn time_of(&self, entry: &Entry, zone: &TimeZone) -> String {
         let clock = |at| clock(zone, at);
         match entry.end {
             _ if self.is_taken_by(entry) => "all day".to_owned(),

@@ -188,7 +188,7 @@ impl Page<'_> {
         }
         let is_cancelled = entry.certainty == Certainty::Cancelled;
         html! {
-            a href=(self.cx.url(&kind.path(entry.id))) {
+            a class=(kind.one) href=(self.cx.url(&kind.path(entry.id))) {
                 // A month has no place for it, and a day lists what takes all of it under a heading.
                 @if self.view == View::Week || !day.is_taken_by(entry) { span.time { (time) } " " }
                 @if is_cancelled { s { (title) } span.hidden { " (cancelled)" } } @else { (title) }

@@ -24,7 +24,7 @@ pub(crate) const JOBS: Kind = Kind {
         ("Contact", "contact_id"),
         ("Status", "status"),
         ("Scheduled", "scheduled_start"),
-        ("Created", "created_at"),
+        ("Estimate", "estimated_total"),
     ],
     file: "id job_number title contact_id contact customer_name customer_email customer_phone status job_type \
         priority site_address site_suburb site_state site_postcode scheduled_start scheduled_end \

@@ -53,7 +53,7 @@ pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     let content = html! {
         (heading(kind.title, "", new_button(cx, kind)))
         (worklist::tabs(cx, kind, None))
-        (filter_form(cx, kind, &path, &values))
+        (filter_form(cx, kind, &path, &values, is_filtered))
         @match &found {
             Err(reason) => { p.banner.bad role="alert" { (reason) } }
             Ok((records, _)) if records.is_empty() && is_filtered => {
@@ -61,7 +61,7 @@ pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
                     html! { a.button href=(cx.url(&path)) { "Show all" } }))
             }
             Ok((records, _)) if records.is_empty() => {
-                (none_yet(tenant, kind))
+                (none_yet(cx, kind))
             }
             Ok((records, next)) => {
                 (selected::form(cx, kind))
@@ -85,27 +85,21 @@ fn narrows(kind: &Kind, text: &str) -> bool {
     }
 }
 
-/// Says where the records of an account that has none come from.
-fn none_yet(tenant: &Tenant, kind: &Kind) -> Markup {
-    let title = format!("No {} yet", kind.collection);
-    match kind.records {
-        RecordKind::Invoice => empty(
-            kind.icon,
-            &title,
-            "Create one here. The platform API and svc create them as well; the API of the account reads them.",
-            html! { pre { code { "svc invoice create --account " (tenant.id) " --total 149.50" } } },
-        ),
-        RecordKind::Contact | RecordKind::Quote | RecordKind::Booking | RecordKind::Job => empty(
-            kind.icon,
-            &title,
-            "Create one here, or let programs create them through the API.",
-            html! { pre { code { "POST /api/v1/" (kind.collection) } } },
-        ),
-    }
+/// Says how the first records come.
+fn none_yet(cx: &Context<'_>, kind: &Kind) -> Markup {
+    let text = match kind.records {
+        RecordKind::Invoice => "They are created here, and from jobs that are done.",
+        RecordKind::Job => "They are created here, from accepted quotes, and by programs through the API.",
+        RecordKind::Contact | RecordKind::Quote | RecordKind::Booking => {
+            "They are created here, and by programs through the API, such as your website."
+        }
+    };
+    let action = html! { div.actions { (new_button(cx, kind)) } };
+    empty(kind.icon, &format!("No {} yet", kind.collection), text, action)
 }
 
 /// Returns the form of the filters. The list of a contact's records has a period alone.
-fn filter_form(cx: &Context<'_>, kind: &Kind, path: &str, values: &FieldValues<'_>) -> Markup {
+fn filter_form(cx: &Context<'_>, kind: &Kind, path: &str, values: &FieldValues<'_>, is_filtered: bool) -> Markup {
     let contact = cx.query.given("contact");
     html! {
         form.filters method="get" action=(cx.url(path)) role="search" aria-label=(kind.title) {
@@ -116,6 +110,7 @@ fn filter_form(cx: &Context<'_>, kind: &Kind, path: &str, values: &FieldValues<'
                 label { "Search"
                     input type="search" name="search" value=(cx.query.text("search")) autocomplete="off";
                 }
+                (filters::fold(is_filtered))
                 (filters::statuses(cx, kind))
             }
             (filters::period_fields(cx, "Created"))

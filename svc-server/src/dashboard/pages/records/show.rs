@@ -10,11 +10,11 @@ use svc_core::values::RecordKind;
 use uuid::Uuid;
 
 use super::table::record_table;
-use super::values::{money, text};
-use super::{FieldValues, Selection, find, get, label, name, short};
+use super::values::{is_nothing, money, text};
+use super::{FieldValues, Selection, find, get, label, name, short, status_tone, words};
 use crate::dashboard::pages::audit::ChangeTable;
 use crate::dashboard::pages::customer_links;
-use crate::dashboard::pages::kinds::{BOOKINGS, INVOICES, JOBS, Kind, QUOTES, of_path};
+use crate::dashboard::pages::kinds::{BOOKINGS, CONTACTS, INVOICES, JOBS, Kind, QUOTES, of_path};
 use crate::dashboard::pages::record_actions;
 use crate::dashboard::prelude::*;
 
@@ -36,64 +36,122 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     }
     let changes = ChangeTable::new(cx, tenant, &history.data).await?;
     let values = FieldValues::of(cx, tenant, &record).await?;
+    let contact = match text(&record, "contact_id").parse() {
+        Ok(contact) => if_found(get(account, &CONTACTS, contact).await)?,
+        Err(_) => None,
+    };
     let name = name(kind, &record);
+    let status = text(&record, "status");
+    let about = html! {
+        @if !status.is_empty() { (badge(status_tone(status), &words(status))) " " }
+        (summary(&record, &values, &tenant.time_zone, cx.now))
+    };
+    // What the customer is yet to pay or to decide is sent first of all.
+    let is_open = matches!(status, "draft" | "sent" | "viewed" | "overdue" | "partial");
+    let link = customer_links::card(cx, tenant, kind, id).await?;
     let content = html! {
         p { a href=(cx.url(&kind.list_path())) { (kind.title) } }
-        (heading(&short(&name), &summary(&record, &values, &tenant.time_zone), html! {
+        (heading_with(&short(&name), about, html! {
             (record_actions::buttons(cx, tenant, kind, id).await?)
             (customer_links::print_button(cx, kind, id))
         }))
         @if matches!(kind.records, RecordKind::Booking | RecordKind::Job) { (at_the_same_time(cx, tenant, id, &record).await?) }
-        (section("Details", details(kind, &record, &values)))
-        (customer_links::card(cx, tenant, kind, id).await?)
+        @if is_open { (link) }
+        (section("Details", details(kind, &record, contact.as_ref(), &values)))
+        @if !is_open { (link) }
         @match kind.records {
             RecordKind::Contact => { (of_contact(cx, tenant, id.into()).await?) }
             RecordKind::Invoice => { (payments(cx, tenant, id.into()).await?) }
             RecordKind::Quote | RecordKind::Booking | RecordKind::Job => {}
         }
-        section.card {
-            h2 { "History" }
+        @if matches!(kind.records, RecordKind::Contact) { (record_actions::ending(cx, &account.contacts().get(id.into()).await?)) }
+        details.card {
+            summary { "History" }
             @if history.data.is_empty() {
                 p.soft { "Its changes are not known any more, or it was imported without any." }
             } @else {
-                (changes.render(&history.data))
-            }
-            @if let Some(next) = history.next {
-                @let query = layout::query(&[("object", &id.to_string()), ("before", &next.to_string())]);
-                p { a href=(cx.url(&format!("/audit?{query}"))) { "Older changes" } }
+                (changes.of_record(&history.data))
+                @let text = if history.next.is_some() { "All changes" } else { "With requests and events" };
+                p { a href=(cx.url(&format!("/audit?object={id}"))) { (text) } }
             }
         }
     };
     Ok(layout::page(cx, Some(tenant), &short(&name), &content))
 }
 
-/// Returns what a record is about in a line: the contact, the amount, and when it is due or takes place.
-fn summary(record: &Map<String, Value>, values: &FieldValues<'_>, zone: &TimeZone) -> String {
+/// Returns what a record is about in a line: the contact, the amount, and when it is due or takes place. For a contact, how it is
+/// reached.
+fn summary(record: &Map<String, Value>, values: &FieldValues<'_>, zone: &TimeZone, now: Timestamp) -> String {
     let amount = ["outstanding", "total", "actual_total", "estimated_total"];
-    let amount = amount.iter().find_map(|field| record.get(*field).filter(|amount| !amount.is_null()));
+    let amount = amount.iter().find_map(|field| record.get(*field).filter(|amount| !is_nothing(Some(amount))));
+    let due = || match (text(record, "status"), Date::parse(text(record, "due_date"))) {
+        ("paid", _) => {
+            Some(format!("paid {}", zone.date_at(Timestamp::parse(text(record, "paid_at")).ok()?).in_words()))
+        }
+        ("cancelled", _) | (_, Err(_)) => None,
+        ("overdue", Ok(due)) => match zone.date_at(now).days() - due.days() {
+            1 => Some("1 day overdue".to_owned()),
+            days => Some(format!("{days} days overdue")),
+        },
+        (_, Ok(due)) => Some(format!("due {}", due.in_words())),
+    };
     let date = |field, words: &str| Some(format!("{words} {}", Date::parse(text(record, field)).ok()?.in_words()));
     let time = |field| Some(minute_in_words(zone, Timestamp::parse(text(record, field)).ok()?));
+    let words = |field| Some(short(text(record, field))).filter(|words| !words.is_empty());
     let parts = [
+        words("title"),
+        words("phone"),
+        words("city"),
         values.contact(text(record, "contact_id")).map(|name| short(&without_bidi_controls(name))),
         amount.map(|amount| money(record, amount)),
-        date("due_date", "due").or_else(|| date("valid_until", "valid until")),
+        due().or_else(|| date("valid_until", "valid until")),
         time("start_time").or_else(|| time("scheduled_start")),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
 }
 
-/// Returns the fields of a record with their values, and its id, which programs need. The currency is that of its amounts.
-fn details(kind: &Kind, record: &Map<String, Value>, values: &FieldValues<'_>) -> Markup {
+/// Returns the fields of a record with their values, how its contact is reached, and its id, which programs need. The currency is
+/// that of its amounts.
+fn details(
+    kind: &Kind,
+    record: &Map<String, Value>,
+    contact: Option<&Map<String, Value>>,
+    values: &FieldValues<'_>,
+) -> Markup {
     const MORE: [&str; 2] = ["created_at", "updated_at"];
-    // The number is the heading, and what is not paid in full has no day for that.
+    const SITE: [&str; 4] = ["site_address", "site_suburb", "site_state", "site_postcode"];
+    let site = SITE.map(|field| (field, text(record, field)));
+    let site: Vec<_> = site.into_iter().filter(|(_, part)| !part.is_empty()).collect();
+    // The number and the status are in the heading, and a job repeats what is known of its contact.
     let is_left_out = |field: &str| {
-        let is_unpaid = field == "paid_at" && record.get(field) == Some(&Value::Null);
-        field == "currency" || field == "id" || is_unpaid || (field.ends_with("_number") && kind.name == [field])
+        let is_of_contact = match field {
+            "customer_name" => Some(name(&CONTACTS, contact.unwrap_or(&Map::new()))),
+            "customer_email" => contact.map(|contact| text(contact, "email").to_owned()),
+            "customer_phone" => contact.map(|contact| text(contact, "phone").to_owned()),
+            _ => None,
+        };
+        let is_empty = record.get(field).is_none_or(Value::is_null)
+            || (SITE.contains(&field) && Some(field) != site.first().map(|(field, _)| *field));
+        let is_repeated = is_of_contact.is_some_and(|known| known == text(record, field));
+        let is_number = field.ends_with("_number") && kind.name == [field];
+        is_empty || is_repeated || is_number || matches!(field, "currency" | "id" | "status")
     };
     let fields = record.keys().map(String::as_str).filter(|field| !is_left_out(field) && !MORE.contains(field));
     let shown = |field| (capitalized(&label(field)), values.value(record, field));
+    let mut all = Vec::new();
+    for field in fields {
+        if SITE.contains(&field) {
+            all.push(("Site".to_owned(), place(&site.iter().map(|(_, part)| *part).collect::<Vec<_>>().join(", "))));
+        } else {
+            all.push(shown(field));
+        }
+        if let ("contact_id", Some(contact)) = (field, contact) {
+            let ways = ["phone", "email"].into_iter().filter(|way| !text(contact, way).is_empty());
+            all.extend(ways.map(|way| (capitalized(&label(way)), values.value(contact, way))));
+        }
+    }
     html! {
-        (facts(&fields.map(shown).collect::<Vec<_>>()))
+        (facts(&all))
         details.more {
             summary { "More" }
             div {
@@ -101,6 +159,15 @@ fn details(kind: &Kind, record: &Map<String, Value>, values: &FieldValues<'_>) -
                 (copyable("id", "Id, for programs", text(record, "id")))
             }
         }
+    }
+}
+
+/// Returns the address of a site, with where it is.
+fn place(address: &str) -> Markup {
+    let query = layout::query(&[("query", address)]);
+    html! {
+        (short(address)) " "
+        a href={ "https://www.openstreetmap.org/search?" (query) } rel="noreferrer" target="_blank" { "Map" }
     }
 }
 
@@ -115,14 +182,12 @@ async fn of_contact(cx: &Context<'_>, tenant: &Tenant, contact: ContactId) -> Re
     }
     let values = FieldValues::new(cx, tenant, std::iter::empty()).await?;
     Ok(html! {
-        (section("Outstanding", html! {
-            @if outstanding.sums.is_empty() {
-                p.soft { "Nothing." }
-            } @else {
+        @if !outstanding.sums.is_empty() {
+            (section("Outstanding", html! {
                 @for (currency, amount) in &outstanding.sums { p { strong { (amount.in_currency(*currency)) } } }
-            }
-            @if outstanding.is_cut { p.hint { "Of the newest " (number(u64::from(MAX_SUMMED))) " invoices." } }
-        }))
+                @if outstanding.is_cut { p.hint { "Of the newest " (number(u64::from(MAX_SUMMED))) " invoices." } }
+            }))
+        }
         @for (kind, (records, next)) in &lists {
             @if !records.is_empty() {
                 (section(kind.title, html! {
@@ -146,11 +211,14 @@ async fn at_the_same_time(
 ) -> Result<Markup, Error> {
     let time = |names: [&str; 2]| names.iter().find_map(|name| Timestamp::parse(text(record, name)).ok());
     let (start, end) = (time(["start_time", "scheduled_start"]), time(["end_time", "scheduled_end"]));
-    let (Some(start), Some(end), false) = (start, end, text(record, "status") == "cancelled") else {
+    let is_ended = matches!(text(record, "status"), "cancelled" | "completed" | "invoiced" | "no_show");
+    let dates = |at| tenant.time_zone.date_at(at);
+    // Work of several days goes on beside appointments, and what is over cannot be moved.
+    let (Some(start), Some(end)) = (start, end) else { return Ok(html! {}) };
+    if is_ended || end <= cx.now || dates(start) != dates(end) {
         return Ok(html! {});
-    };
+    }
     let mut others = cx.svc.account(tenant.id).overlapping(id, start..end).await?;
-    // Work of several days goes on beside appointments.
     others.retain(|entry| {
         let dates = entry.dates(&tenant.time_zone);
         dates.start() == dates.end()

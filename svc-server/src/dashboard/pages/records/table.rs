@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::values::{is_amount, text};
+use super::values::{is_amount, is_nothing, text};
 use super::{FieldValues, name, selected, short};
 use crate::dashboard::pages::kinds::Kind;
 use crate::dashboard::prelude::*;
@@ -34,7 +34,7 @@ pub(super) fn record_table(
                         a href=(cx.url(&kind.path(text(record, "id")))) { (name) }
                     }
                     @for (_, field) in &columns {
-                        td class=[class(field)] { (values.value(record, field)) }
+                        td class=[class(record, field)] { (values.value(record, field)) }
                     }
                 }
             }
@@ -42,10 +42,18 @@ pub(super) fn record_table(
     )
 }
 
-/// Returns the class of the cells of a field: those of amounts are aligned, and phone numbers stay in a line.
-fn class(field: &str) -> Option<&'static str> {
+/// Returns the class of the cells of a field: those of amounts are aligned, and a card leaves out the name of a field that its
+/// value tells, and the fields that matter least.
+fn class(record: &Map<String, Value>, field: &str) -> Option<&'static str> {
     match field {
-        "phone" => Some("fixed"),
+        "phone" => Some("plain fixed"),
+        "contact_id" | "status" | "email" | "company_name" | "title" | "city" => Some("plain"),
+        "created_at" | "issue_date" | "end_time" => Some("wide"),
+        // All is left, or nothing.
+        "outstanding" if record.get(field) == record.get("total") || is_nothing(record.get(field)) => {
+            Some("number wide")
+        }
+        "outstanding" => Some("number left"),
         field if is_amount(field) => Some("number"),
         _ => None,
     }

@@ -85,6 +85,7 @@ impl<'a> FieldValues<'a> {
     pub(super) fn value(&self, record: &Map<String, Value>, field: &str) -> Markup {
         match (field, record.get(field)) {
             (_, None | Some(Value::Null)) => html! { span.soft { "–" } },
+            ("outstanding", left) if is_nothing(left) => html! { span.soft { "–" } },
             ("status", Some(Value::String(status))) => badge(status_tone(status), &words(status)),
             (field, Some(amount)) if is_amount(field) => html! { span.fixed { (money(record, amount)) } },
             ("contact_id", Some(Value::String(id))) => {
@@ -101,10 +102,11 @@ impl<'a> FieldValues<'a> {
                     }
                 }
             }
-            ("email", Some(Value::String(email))) => html! { a href=(mailto(email, "", "")) { (short(email)) } },
-            ("phone", Some(Value::String(phone))) => {
-                let digits: String = phone.chars().filter(|char| char.is_ascii_digit() || *char == '+').collect();
-                html! { a href={ "tel:" (digits) } { (short(phone)) } }
+            ("email" | "customer_email", Some(Value::String(email))) => {
+                html! { a href=(mailto(email, "", "")) { (short(email)) } }
+            }
+            ("phone" | "customer_phone", Some(Value::String(phone))) => {
+                html! { a href=(tel(phone)) { (short(phone)) } }
             }
             (field, Some(Value::String(date))) if is_date(field) => {
                 Date::parse(date).map_or_else(|_| html! { (short(date)) }, day)
@@ -139,6 +141,11 @@ pub(crate) fn is_date(field: &str) -> bool {
 /// Returns whether a field holds an amount of money.
 pub(crate) fn is_amount(field: &str) -> bool {
     matches!(field, "total" | "amount_paid" | "outstanding" | "estimated_total" | "actual_total" | "refunded_amount")
+}
+
+/// Returns whether an amount is missing or zero.
+pub(super) fn is_nothing(amount: Option<&Value>) -> bool {
+    amount.and_then(Value::as_f64).is_none_or(|amount| amount == 0.0)
 }
 
 /// Returns an amount in the currency of a record with all of its decimals, such as `AUD 15,680.00`. Jobs have amounts
@@ -198,6 +205,10 @@ pub(crate) fn label(field: &str) -> String {
         "due_date" => "due",
         "company_name" => "company",
         "service_name" => "service",
+        "scheduled_start" => "planned start",
+        "scheduled_end" => "planned end",
+        "estimated_total" => "estimate",
+        "actual_total" => "final price",
         "start_time" => "starts",
         "end_time" => "ends",
         other => return words(other),
@@ -207,6 +218,7 @@ pub(crate) fn label(field: &str) -> String {
 
 pub(crate) fn status_tone(status: &str) -> Tone {
     match status {
+        "sent" | "viewed" | "scheduled" | "in_progress" => Tone::Accent,
         "paid" | "accepted" | "completed" | "confirmed" | "invoiced" => Tone::Good,
         "overdue" | "declined" | "no_show" => Tone::Bad,
         "partial" | "on_hold" | "expired" | "refunded" => Tone::Warn,

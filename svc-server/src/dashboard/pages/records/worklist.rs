@@ -26,6 +26,7 @@ enum Contents {
     Days(Days),
     Unpaid,
     ExpiringQuotes,
+    AcceptedQuotes,
     UninvoicedJobs,
 }
 
@@ -50,13 +51,14 @@ const fn list(
     Worklist { kind, name, tab, title, contents }
 }
 
-const LISTS: [Worklist; 17] = [
+const LISTS: [Worklist; 18] = [
     list(&INVOICES, "outstanding", Contents::Unpaid, "Outstanding", "Outstanding invoices"),
     list(&INVOICES, "overdue", Contents::Days(Days::Past), "Overdue", "Overdue invoices"),
     list(&INVOICES, "today", Contents::Days(Days::Today), "Due today", "Invoices due today"),
     list(&INVOICES, "week", Contents::Days(Days::Week), "Due this week", "Invoices due this week"),
     list(&INVOICES, "upcoming", Contents::Days(Days::Upcoming), "Due later", "Invoices due today or later"),
     list(&QUOTES, "expiring", Contents::ExpiringQuotes, "Expiring", "Quotes that expire within a week"),
+    list(&QUOTES, "accepted", Contents::AcceptedQuotes, "Accepted", "Accepted quotes without a job"),
     list(&BOOKINGS, "today", Contents::Days(Days::Today), "Today", "Bookings today"),
     list(&BOOKINGS, "tomorrow", Contents::Days(Days::Tomorrow), "Tomorrow", "Bookings tomorrow"),
     list(&BOOKINGS, "week", Contents::Days(Days::Week), "This week", "Bookings this week"),
@@ -107,6 +109,7 @@ pub(super) async fn show(
     let today = cx.svc.account(tenant.id).today().await?;
     let records = match list.contents {
         Contents::ExpiringQuotes => today.expiring.iter().map(object).collect::<Result<Vec<_>, _>>()?,
+        Contents::AcceptedQuotes => today.accepted.iter().map(object).collect::<Result<_, _>>()?,
         Contents::UninvoicedJobs => today.uninvoiced.iter().map(object).collect::<Result<_, _>>()?,
         Contents::Unpaid | Contents::Days(_) => today.unpaid.iter().map(invoice_object).collect::<Result<_, _>>()?,
     };
