@@ -259,14 +259,16 @@ impl Amount {
 }
 
 impl Amount {
-    /// Returns the amount for people, with its currency and all of its decimals.
+    /// Returns the amount for people, with its currency and all decimals of that, also if it was read from JSON without it.
     ///
     /// ```
     /// use svc_core::values::{Amount, Currency};
     /// assert_eq!(Amount::from_minor(986_050, 2).in_currency(Currency::AUD), "AUD 9,860.50");
+    /// assert_eq!(serde_json::from_str::<Amount>("9860.5")?.in_currency(Currency::AUD), "AUD 9,860.50");
+    /// # Ok::<(), serde_json::Error>(())
     /// ```
     pub fn in_currency(self, currency: Currency) -> String {
-        format!("{currency} {}", self.grouped())
+        format!("{currency} {}", self.with_scale(currency.scale()).unwrap_or(self).grouped())
     }
 
     /// Returns the amount for people with all of its decimals, such as `9,860.50`: that of a job, which has no currency.

@@ -257,6 +257,40 @@ async fn a_booking_that_began_is_completed_by_one_press_and_an_earlier_one_cance
 }
 
 #[tokio::test]
+async fn a_job_goes_on_by_one_press_and_shows_where_it_is() {
+    let server = Server::start().await;
+    let ada = server.named_contact("ada@example.com", "Ada").await.id;
+    let developer = server.signed_in(Role::Developer).await;
+    let jobs = server.svc.account(server.tenant).jobs();
+    let pump = JobCreate {
+        contact_id: Some(ada),
+        site_address: Some("1 Quay St".parse().unwrap()),
+        site_suburb: Some("Sydney".parse().unwrap()),
+        ..JobCreate::new("New pump".parse().unwrap())
+    };
+    let job = jobs.create(pump).await.unwrap();
+    let path = format!("/jobs/{}", job.id);
+    for (status, step, label) in [
+        (JobStatus::Quoted, "schedule", "Mark as scheduled"),
+        (JobStatus::Scheduled, "start", "Start the job"),
+        (JobStatus::InProgress, "complete", "Mark as completed"),
+    ] {
+        assert_eq!(jobs.get(job.id).await.unwrap().status, status);
+        let page = developer.get(&path).await.text;
+        let step = format!("{path}/{step}");
+        assert!(page.contains(label), "{label}: {page}");
+        assert_eq!(developer.post(&step, &hidden(&page, &step)).await.status, StatusCode::SEE_OTHER);
+    }
+    assert_eq!(jobs.get(job.id).await.unwrap().status, JobStatus::Completed);
+    let page = developer.get(&path).await.text;
+    assert!(page.contains("Make the invoice") && !page.contains("Mark as completed"), "{page}");
+    let shown = text(&page);
+    assert!(shown.contains("JOB-0001 completed New pump · Ada"), "{shown}");
+    assert!(shown.contains("Site 1 Quay St, Sydney Map"), "{shown}");
+    assert!(page.contains("https://www.openstreetmap.org/search?query=1+Quay+St%2C+Sydney"), "{page}");
+}
+
+#[tokio::test]
 async fn a_booking_of_many_days_is_on_each_of_them() {
     let server = Server::start().await;
     let ada = server.named_contact("ada@example.com", "Ada").await.id;

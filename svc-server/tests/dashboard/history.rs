@@ -54,15 +54,15 @@ async fn a_change_says_what_it_set_and_who_made_it() {
     assert_eq!(
         history,
         [
-            "refunded invoice INV-0001 paid 149.50 → 129.50 ada@example.com invoice.refunded deliveries invoice.updated \
+            "refunded invoice INV-0001 refund AUD 20.00 ada@example.com invoice.refunded deliveries invoice.updated \
              deliveries now"
                 .to_owned(),
             "resent invoice INV-0001 ada@example.com invoice.resent deliveries now".to_owned(),
-            "paid invoice INV-0001 status partial → paid paid on none → 14 Mar 2026, 15:09 paid 100.00 → 149.50 \
+            "paid invoice INV-0001 status partial → paid paid on none → 14 Mar 2026, 15:09 payment AUD 49.50 \
              ada@example.com invoice.paid deliveries invoice.updated deliveries payment.succeeded deliveries now"
                 .to_owned(),
             format!(
-                "updated invoice INV-0001 status sent → partial paid 0.00 → 100.00 {HOSTILE} API key invoice.updated \
+                "updated invoice INV-0001 status sent → partial payment AUD 100.00 {HOSTILE} API key invoice.updated \
                  deliveries payment.succeeded deliveries now"
             ),
             "sent invoice INV-0001 status draft → sent the service invoice.sent deliveries invoice.updated deliveries now"

@@ -77,7 +77,7 @@ async fn an_invoice_is_sent_paid_in_parts_and_refunded() {
     assert_eq!(notice(&act(&developer, &record, "resend", "").await), "invoice-resent");
 
     let page = developer.get(&record).await.text;
-    for shown in ["INV-0001, of Jane &lt;b&gt;Citizen", "is left to pay", "Amount in AUD", "value=\"9860.5\""] {
+    for shown in ["INV-0001, of Jane &lt;b&gt;Citizen", "is left to pay", "Amount in AUD", "value=\"9860.50\""] {
         assert!(page.contains(shown), "{shown}: {page}");
     }
     assert_eq!(notice(&act(&developer, &record, "pay", "amount=4930.25").await), "invoice-paid");

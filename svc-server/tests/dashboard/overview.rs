@@ -83,7 +83,9 @@ async fn each_figure_of_the_overview_leads_to_what_it_counts() {
     let shown = text(&page);
     for figure in [
         "Saturday, 14 Mar 2026, in the time zone UTC.",
-        "Next today 16:00",
+        "Today and tomorrow Saturday, 14 Mar 2026 16:00",
+        "Sunday, 15 Mar 2026 16:00",
+        "Quotes accepted 0 without a job yet",
         "Days overdue INV-0003",
         "AUD 7.00 72 INV-0002",
         "Outstanding AUD 147.00 3 invoices",
@@ -104,6 +106,7 @@ async fn each_figure_of_the_overview_leads_to_what_it_counts() {
         ("/bookings?show=today&status=confirmed", 1),
         ("/bookings?show=tomorrow&status=confirmed", 1),
         ("/quotes?show=expiring", 0),
+        ("/quotes?show=accepted", 0),
         ("/jobs?show=uninvoiced", 1),
     ] {
         assert!(page.contains(&format!("href=\"/dashboard{}\"", list.replace('&', "&amp;"))), "{list}: {page}");

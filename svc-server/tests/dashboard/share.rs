@@ -156,6 +156,28 @@ async fn an_expired_quote_says_so() {
 }
 
 #[tokio::test]
+async fn a_message_about_an_overdue_invoice_is_a_reminder() {
+    let server = Server::start().await;
+    let contact = server.contact("jane@example.com").await.id;
+    let account = server.svc.account(server.tenant);
+    let due = Patch::Set(Some(Date::parse("2026-03-15").unwrap()));
+    let invoice = InvoiceCreate { contact_id: Some(contact), ..InvoiceCreate::new("90".parse().unwrap()) };
+    let invoice = account.invoices().create(invoice).await.unwrap();
+    account.invoices().update(invoice.id, InvoiceUpdate { due_date: due, ..InvoiceUpdate::default() }).await.unwrap();
+    account.invoices().send(invoice.id).await.unwrap();
+    account.invoices().pay_part(invoice.id, "40".parse().unwrap()).await.unwrap();
+    server.clock.advance(std::time::Duration::from_secs(3 * 24 * 60 * 60));
+    account.invoices().mark_overdue().await.unwrap();
+    let (owner, record) = (server.signed_in(Role::Owner).await, format!("/invoices/{}", invoice.id));
+    share(&owner, &record).await;
+    let page = owner.get(&record).await.text;
+    let reminder = "a reminder: invoice INV-0001, of which AUD 50.00 is to be paid, was due 15 Mar 2026:";
+    let reminder = reminder.replace(' ', "%20").replace(':', "%3A").replace(',', "%2C");
+    assert!(page.contains(&reminder), "{reminder}: {page}");
+    assert!(page.contains("2 days overdue"), "{page}");
+}
+
+#[tokio::test]
 async fn an_invoice_shows_what_is_left_to_pay() {
     let server = Server::start().await;
     let owner = server.signed_in(Role::Owner).await;
@@ -172,6 +194,9 @@ async fn an_invoice_shows_what_is_left_to_pay() {
     let form = format!("{}&{}", hidden(&settings, "/settings"), encode(&form));
     assert_eq!(owner.post("/settings", &form).await.status, StatusCode::SEE_OTHER);
     let contact = server.of(server.tenant).contact("jane@example.com").await.id;
+    let mut phone = ContactUpdate::default();
+    phone.details.phone = Patch::Set(Some("+61 491 570 158".parse().unwrap()));
+    server.svc.account(server.tenant).contacts().update(contact, phone).await.unwrap();
     let invoice = server.invoice(contact, "9860.50").await;
     let account = server.svc.account(server.tenant);
     account.invoices().send(invoice.id).await.unwrap();
@@ -192,12 +217,14 @@ async fn an_invoice_shows_what_is_left_to_pay() {
     let link = share(&owner, &record).await;
     let message = format!(
         "mailto:jane@example.com?subject=Invoice%20INV-0001%20of%20Harbour%20%3CPlumbing%3E&amp;body=\
-         Hello%20jane%40example.com%2C%0A%0Ahere%20is%20Invoice%20INV-0001%20over%20AUD%209%2C860.50%3A%0A\
+         Hello%20jane%40example.com%2C%0A%0Ahere%20is%20invoice%20INV-0001%20for%20AUD%209%2C860.50%3A%0A\
          http%3A%2F%2Flocalhost%3A8080{}%0A%0AHarbour%20%3CPlumbing%3E",
         link.replace('/', "%2F")
     );
     let page = owner.get(&record).await.text;
     assert!(page.contains(&format!("href=\"{message}\"")), "{message}: {page}");
+    let body = message.split("body=").nth(1).unwrap();
+    assert!(page.contains(&format!("href=\"sms:+61491570158?&amp;body={body}\"")), "{page}");
     let shared = get(&server, &link).await;
     assert_eq!(paper(&shared.text), paper(&printed.text), "the customer sees the same");
     assert!(!shared.text.contains("/dashboard/invoices") && !shared.text.contains("svc</title>"), "{}", shared.text);

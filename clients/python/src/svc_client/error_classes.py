@@ -100,7 +100,7 @@ class IdempotencyInProgress(ApiError):
 
 
 class NotAllowed(ApiError):
-    """The state of the record does not allow this step. No operation returns it today. The code is `not_allowed`."""
+    """The state of the record does not allow this step, such as a replay to a disabled webhook. The code is `not_allowed`."""
 
 
 class PreconditionFailed(ApiError):

@@ -1337,7 +1337,7 @@ export interface components {
              *     | 409 | `email_taken` | Another contact that is not deleted has the email address. |
              *     | 409 | `limit_reached` | The account has as many webhook subscriptions as it can have. |
              *     | 409 | `idempotency_in_progress` | The first request with this `Idempotency-Key` is still running. |
-             *     | 409 | `not_allowed` | The state of the record does not allow this step. No operation returns it today. |
+             *     | 409 | `not_allowed` | The state of the record does not allow this step, such as a replay to a disabled webhook. |
              *     | 412 | `precondition_failed` | The record has none of the ETags in `If-Match`. |
              *     | 413 | `body_too_large` | The body is larger than 1 MiB. |
              *     | 414 | `uri_too_long` | The request target is longer than 8 KiB. |
@@ -2232,7 +2232,7 @@ export interface components {
             };
             content?: never;
         };
-        /** @description The request is not valid. When fields failed, `field` is the first one and `errors` lists all of them. */
+        /** @description The request is not valid. When fields failed, `field` is the first one and `errors` lists all of them, 100 at most. */
         BadRequest: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
