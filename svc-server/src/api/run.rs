@@ -4,7 +4,7 @@ use http::StatusCode;
 use svc_core::error::{Error, StoreError};
 use svc_core::operation::{AnyOperation, ETag, InputError, Parsed, Request, Success};
 use svc_core::store::Tx;
-use svc_core::values::{EventKinds, TenantId, parse_uuid};
+use svc_core::values::{TenantId, parse_uuid};
 use uuid::Uuid;
 
 use crate::deliver::tls;
@@ -96,7 +96,7 @@ async fn retrieved_etag(
     id: Uuid,
     get: &'static dyn AnyOperation,
 ) -> Result<Option<String>, Error> {
-    let (id, event_kinds) = (id.to_string(), EventKinds::default());
+    let (id, event_kinds) = (id.to_string(), tx.env().event_kinds.clone());
     let call = OperationCall::parse(get, Some(&id), Request { query: "", body: &[], event_kinds: &event_kinds })
         .map_err(|_| StoreError::Internal("the id of a record is refused".to_owned()))?;
     Ok(call.run(tx, tenant).await?.etag)

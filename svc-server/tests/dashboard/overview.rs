@@ -82,7 +82,7 @@ async fn each_figure_of_the_overview_leads_to_what_it_counts() {
     assert!(!page.contains(HOSTILE), "{page}");
     let shown = text(&page);
     for figure in [
-        "Saturday, 14 Mar 2026, in the time zone UTC.",
+        "Overview Saturday, 14 Mar 2026.",
         "Today and tomorrow Saturday, 14 Mar 2026 16:00",
         "Sunday, 15 Mar 2026 16:00",
         "Quotes accepted 0 without a job yet",

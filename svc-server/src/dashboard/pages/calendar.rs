@@ -9,6 +9,7 @@ use svc_core::calendar::MAX_ENTRIES;
 use svc_core::prelude::*;
 
 use self::days::{days, morning};
+use crate::dashboard::pages::filters;
 use crate::dashboard::pages::records::names_of;
 use crate::dashboard::prelude::*;
 
@@ -168,6 +169,7 @@ fn steps(cx: &Context<'_>, view: View, date: Date) -> Markup {
             a.button href=(url(cx, view, after)) { "Next " (view.name()) }
         }
         form.filters method="get" action=(cx.url("/calendar")) {
+            (filters::fold("Another date", false))
             input type="hidden" name="view" value=(view.name());
             label { "Date" input type="date" name="date" value=(date) min=(DATES[0]) max=(DATES[1]); }
             button type="submit" { "Show" }

@@ -64,7 +64,13 @@ pub(crate) async fn print(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespo
 }
 
 /// Returns the part of the page of a record about its link: nothing for records that customers do not see.
-pub(super) async fn card(cx: &Context<'_>, tenant: &Tenant, kind: &Kind, id: Uuid) -> Result<Markup, Error> {
+pub(super) async fn card(
+    cx: &Context<'_>,
+    tenant: &Tenant,
+    kind: &Kind,
+    id: Uuid,
+    status: &str,
+) -> Result<Markup, Error> {
     let Some(purpose) = purpose_of(kind) else { return Ok(html! {}) };
     let input = (tenant.id, purpose, id);
     let link = cx.svc.store().read("dashboard.shared_link", input, async |tx, &(tenant, purpose, id)| {
@@ -76,7 +82,8 @@ pub(super) async fn card(cx: &Context<'_>, tenant: &Tenant, kind: &Kind, id: Uui
         Some(link) if cx.may(Role::Developer) => messages(cx, tenant, kind, id, link).await?,
         _ => Vec::new(),
     };
-    Ok(section("Send to the customer", about(cx, tenant, kind, id, link.as_ref(), &messages)))
+    let title = if status == "overdue" { "Send a reminder" } else { "Send to the customer" };
+    Ok(section(title, about(cx, tenant, kind, id, status, link.as_ref(), &messages)))
 }
 
 /// Returns what begins a message with a link to the customer of its record: the labels with the URLs, as far as it is known how the
@@ -125,6 +132,7 @@ fn about(
     tenant: &Tenant,
     kind: &Kind,
     id: Uuid,
+    status: &str,
     link: Option<&SharedLink>,
     messages: &[(&str, String)],
 ) -> Markup {
@@ -134,11 +142,14 @@ fn about(
         _ => "can see this invoice",
     };
     html! {
-        p.soft { "Send this link to the customer. Anyone who has it " (what) ", without signing in. It also ends when the contact is deleted." }
+        @if status == "draft" {
+            p { "First mark it as sent: until then, the customer sees a draft." }
+        }
+        p.soft { "Anyone who has the link " (what) ", without signing in. It also ends when the contact is deleted." }
         @match link {
             None => {
                 @if cx.may(Role::Developer) {
-                    div.actions { (post_button(cx, &path("share"), "primary", version_of(None), "Make a link to send")) }
+                    div.actions { (post_button(cx, &path("share"), if status == "draft" { "" } else { "primary" }, version_of(None), "Make a link to send")) }
                 } @else {
                     p { "There is none." }
                 }

@@ -175,19 +175,19 @@ pub(super) fn list(cx: &Context<'_>, list: List<'_>) -> Markup {
     }
 }
 
-/// Returns what opens the filters on a narrow screen. They are open while one is set.
-pub(super) fn fold(is_filtered: bool) -> Markup {
-    html! { label.fold { input type="checkbox" checked[is_filtered]; "Filters" } }
+/// Returns what opens the fields of a form on a narrow screen, such as filters, which are open while one is set.
+pub(super) fn fold(label: &str, is_open: bool) -> Markup {
+    html! { label.fold { input type="checkbox" checked[is_open]; (label) } }
 }
 
 /// Returns the form of the filters of the list at `path`.
 pub(super) fn form(cx: &Context<'_>, path: &str, filters: Markup, is_filtered: bool) -> Markup {
     html! {
         form.filters method="get" action=(cx.url(path)) {
-            (fold(is_filtered))
+            (fold("Filters", is_filtered))
             (filters)
             button type="submit" { "Filter" }
-            a.button href=(cx.url(path)) { "Clear" }
+            @if is_filtered { a.button href=(cx.url(path)) { "Clear" } }
         }
     }
 }

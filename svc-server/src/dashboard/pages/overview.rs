@@ -25,7 +25,7 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     let is_overdue = overdue.iter().any(|(_, amount)| amount.minor() > 0);
     let month = today.date.first_of_month();
     let content = html! {
-        (heading("Overview", &format!("{}, in the time zone {}.", long_date(today.date), tenant.time_zone), new_menu(cx, "")))
+        (heading("Overview", &format!("{}.", long_date(today.date)), new_menu(cx, "", "primary")))
         (overview_tabs(cx))
         (first_steps_if_new(cx, tenant).await?)
         div.figures.money {
@@ -36,18 +36,18 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
             (linked_figure(&cx.url(&format!("/payments?since={month}")), "Paid this month", &sums(tenant, &paid), Tone::Neutral,
                 "less refunds"))
         }
-        (next_days(cx, tenant, today.date).await?)
         div.figures {
-            (work_figure(cx, "/bookings?show=today&status=confirmed", today.bookings_today().count(), "Bookings today",
-                "confirmed"))
-            (work_figure(cx, "/bookings?show=tomorrow&status=confirmed", today.bookings_tomorrow().count(),
-                "Bookings tomorrow", "confirmed"))
-            (work_figure(cx, "/quotes?show=expiring", today.expiring.len(), "Quotes that expire",
-                &format!("within {EXPIRES_WITHIN_DAYS} days, and not decided")))
-            (work_figure(cx, "/quotes?show=accepted", today.accepted.len(), "Quotes accepted", "without a job yet"))
-            (work_figure(cx, "/jobs?show=uninvoiced", today.uninvoiced.len(), "Jobs to invoice",
+            (work_figure(cx, "/jobs?show=uninvoiced", today.uninvoiced.len(), Tone::Warn, "Jobs to invoice",
                 "completed, without an invoice"))
+            (work_figure(cx, "/quotes?show=accepted", today.accepted.len(), Tone::Warn, "Quotes accepted", "without a job yet"))
+            (work_figure(cx, "/quotes?show=expiring", today.expiring.len(), Tone::Warn, "Quotes that expire",
+                &format!("within {EXPIRES_WITHIN_DAYS} days, and not decided")))
+            (work_figure(cx, "/bookings?show=today&status=confirmed", today.bookings_today().count(), Tone::Neutral,
+                "Bookings today", "confirmed"))
+            (work_figure(cx, "/bookings?show=tomorrow&status=confirmed", today.bookings_tomorrow().count(), Tone::Neutral,
+                "Bookings tomorrow", "confirmed"))
         }
+        (next_days(cx, tenant, today.date).await?)
         (overdue_invoices(cx, tenant, &today).await?)
         @if today.is_cut {
             p.hint { "Of each status, of payments and of bookings, " (number(MAX_READ as u64)) " count at most." }
@@ -80,8 +80,8 @@ async fn next_days(cx: &Context<'_>, tenant: &Tenant, today: Date) -> Result<Mar
                             @let kind = if entry.kind == RecordKind::Job { &JOBS } else { &BOOKINGS };
                             @let contact = entry.contact_id.map(|id| id.to_string());
                             li {
-                                a href=(cx.url(&kind.path(entry.id))) {
-                                    span.time { (day.time_of(entry, zone)) } " " (short(&entry.title))
+                                a class=(kind.one) href=(cx.url(&kind.path(entry.id))) {
+                                    span.time { (day.time_of(entry, zone)) } " " span { (short(&entry.title)) }
                                 }
                                 @if let Some(name) = contact.as_deref().and_then(|id| names.get(id)) {
                                     span.soft { (isolated(&short(name))) }
@@ -124,8 +124,10 @@ async fn overdue_invoices(cx: &Context<'_>, tenant: &Tenant, today: &Today) -> R
     })
 }
 
-fn work_figure(cx: &Context<'_>, list: &str, count: usize, name: &str, note: &str) -> Markup {
-    linked_figure(&cx.url(list), name, &number(count as u64), Tone::Neutral, note)
+/// Returns a number of things to do, in this tone if there are any.
+fn work_figure(cx: &Context<'_>, list: &str, count: usize, tone: Tone, name: &str, note: &str) -> Markup {
+    let tone = if count > 0 { tone } else { Tone::Neutral };
+    linked_figure(&cx.url(list), name, &number(count as u64), tone, note)
 }
 
 fn amounts(receivables: &[Receivable], of: fn(&Receivable) -> Amount) -> Vec<(Currency, Amount)> {

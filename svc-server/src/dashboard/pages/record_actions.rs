@@ -28,12 +28,12 @@ pub(super) fn new_button(cx: &Context<'_>, kind: &Kind) -> Markup {
     }
 }
 
-/// Returns the choice between new records of the kinds that belong to contacts. `query` is what their forms begin with.
-pub(super) fn new_menu(cx: &Context<'_>, query: &str) -> Markup {
+/// Returns the choice between new records of the kinds that belong to contacts. `query` is what their forms begin with, and the class `primary` marks it as the likeliest step.
+pub(super) fn new_menu(cx: &Context<'_>, query: &str, class: &str) -> Markup {
     html! {
         @if cx.may(Role::Developer) {
             details.confirm {
-                summary.button.primary { "New" }
+                summary class={ "button " (class) } { "New " span aria-hidden="true" { "▾" } }
                 div {
                     @for kind in [&BOOKINGS, &QUOTES, &JOBS, &INVOICES] {
                         @let path = kind.path("new");
@@ -81,7 +81,7 @@ async fn customer(account: Account<'_>, id: Option<ContactId>) -> Result<Option<
 
 fn contact_buttons(cx: &Context<'_>, contact: &Contact, edit: &Markup) -> Markup {
     html! {
-        (new_menu(cx, &layout::query(&[("contact", &contact.id.to_string())])))
+        (new_menu(cx, &layout::query(&[("contact", &contact.id.to_string())]), "primary"))
         (edit)
     }
 }
@@ -95,13 +95,14 @@ pub(super) fn ending(cx: &Context<'_>, contact: &Contact) -> Markup {
     );
     html! {
         @if cx.may(Role::Developer) {
-            (section("Data and deletion", html! {
+            details.card {
+                summary { "Data and deletion" }
                 div.actions {
                     a.button href=(cx.url(&format!("/contacts/{id}/data"))) download { "All data" }
                     (confirmed(cx, "Delete", &question, &format!("/contacts/{id}/delete"), version_field(contact.updated_at), "Delete"))
                     @if cx.may(Role::Owner) { (erase_form(cx, contact)) }
                 }
-            }))
+            }
         }
     }
 }
@@ -267,6 +268,9 @@ fn booking_buttons(cx: &Context<'_>, booking: &Booking, edit: &Markup) -> Markup
         }
         @if let (BookingStatus::Completed, Some(contact)) = (booking.status, booking.contact_id) {
             a.button.primary href=(cx.url(&INVOICES.path(format!("new?contact={contact}")))) { "New invoice" }
+        }
+        @if let (BookingStatus::Confirmed, Some(contact)) = (booking.status, booking.contact_id) {
+            (new_menu(cx, &layout::query(&[("contact", &contact.to_string())]), ""))
         }
         (edit)
         @if is_confirmed {

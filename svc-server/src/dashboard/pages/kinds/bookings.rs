@@ -20,7 +20,7 @@ pub(crate) const BOOKINGS: Kind = Kind {
     file: "id service_name contact_id contact status start_time end_time notes created_at updated_at",
     form: &[
         contact(CONTACT_HINT).only(New),
-        field("service_name", "Service", Line, "The service that is booked.").only(New),
+        field("service_name", "Service", Line, "").only(New),
         field("status", "Status", Choice(statuses), "").only(Edited),
         time("start_time", "start_time_offset", "Starts", ""),
         time("end_time", "end_time_offset", "Ends", "An hour after it starts, if it is empty.").only(New),

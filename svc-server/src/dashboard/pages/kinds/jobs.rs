@@ -30,11 +30,11 @@ pub(crate) const JOBS: Kind = Kind {
         priority site_address site_suburb site_state site_postcode scheduled_start scheduled_end \
         actual_start actual_end estimated_total actual_total quote_id invoice_id created_at updated_at",
     form: &[
-        field("title", "Title", Line, "The work to do."),
+        field("title", "Title", Line, ""),
         field("status", "Status", Choice(statuses), ""),
         contact(OPTIONAL_CONTACT_HINT).only(New),
-        field("job_type", "Type", Line, "In your own words."),
-        field("priority", "Priority", Line, "In your own words."),
+        field("job_type", "Type", Line, ""),
+        field("priority", "Priority", Line, ""),
         field("site_address", "Address of the site", Line, "").only(New),
         field("site_suburb", "Suburb", Line, "").only(New),
         field("site_state", "State", Line, "").only(New),

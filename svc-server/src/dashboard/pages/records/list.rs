@@ -101,21 +101,29 @@ fn none_yet(cx: &Context<'_>, kind: &Kind) -> Markup {
 /// Returns the form of the filters. The list of a contact's records has a period alone.
 fn filter_form(cx: &Context<'_>, kind: &Kind, path: &str, values: &FieldValues<'_>, is_filtered: bool) -> Markup {
     let contact = cx.query.given("contact");
+    // The search of all records is beside the menu.
+    let searched = match kind.records {
+        RecordKind::Contact => Some("Email"),
+        RecordKind::Invoice | RecordKind::Job => Some("Number"),
+        RecordKind::Quote | RecordKind::Booking => None,
+    };
     html! {
         form.filters method="get" action=(cx.url(path)) role="search" aria-label=(kind.title) {
             @if let Some(id) = contact {
                 input type="hidden" name="contact" value=(id);
                 p { "Of " a href=(cx.url(&format!("/contacts/{id}"))) { (short(values.contact(id).unwrap_or(id))) } }
             } @else {
-                label { "Search"
-                    input type="search" name="search" value=(cx.query.text("search")) autocomplete="off";
+                @if let Some(label) = searched {
+                    label { (label)
+                        input type="search" name="search" value=(cx.query.text("search")) autocomplete="off";
+                    }
                 }
-                (filters::fold(is_filtered))
+                (filters::fold("Filters", is_filtered))
                 (filters::statuses(cx, kind))
             }
             (filters::period_fields(cx, "Created"))
             button type="submit" { "Filter" }
-            a.button href=(cx.url(path)) { "Clear" }
+            @if is_filtered { a.button href=(cx.url(path)) { "Clear" } }
         }
     }
 }

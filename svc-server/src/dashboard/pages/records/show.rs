@@ -48,7 +48,7 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     };
     // What the customer is yet to pay or to decide is sent first of all.
     let is_open = matches!(status, "draft" | "sent" | "viewed" | "overdue" | "partial");
-    let link = customer_links::card(cx, tenant, kind, id).await?;
+    let link = customer_links::card(cx, tenant, kind, id, status).await?;
     let content = html! {
         p { a href=(cx.url(&kind.list_path())) { (kind.title) } }
         (heading_with(&short(&name), about, html! {
@@ -148,6 +148,9 @@ fn details(
         if let ("contact_id", Some(contact)) = (field, contact) {
             let ways = ["phone", "email"].into_iter().filter(|way| !text(contact, way).is_empty());
             all.extend(ways.map(|way| (capitalized(&label(way)), values.value(contact, way))));
+            if site.is_empty() && !address_of(contact).is_empty() {
+                all.push(("Suburb or city".to_owned(), place(&address_of(contact))));
+            }
         }
     }
     html! {
@@ -160,6 +163,12 @@ fn details(
             }
         }
     }
+}
+
+/// Returns what is known of where a contact lives.
+fn address_of(contact: &Map<String, Value>) -> String {
+    let parts = ["city", "state", "postcode"].map(|field| text(contact, field));
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
 /// Returns the address of a site, with where it is.
