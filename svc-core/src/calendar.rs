@@ -136,6 +136,16 @@ impl Entry {
         zone.date_at(self.start)..=zone.date_at(last)
     }
 
+    /// Returns whether nobody has to come any more: it has ended, is done or was called off. One without an end lasts for its date.
+    pub fn is_over(&self, zone: &TimeZone, now: Timestamp) -> bool {
+        let is_done = matches!(self.status, "completed" | "invoiced" | "no_show");
+        let has_ended = match self.end {
+            Some(end) => end <= now,
+            None => zone.date_at(now) > *self.dates(zone).end(),
+        };
+        is_done || has_ended || self.certainty == Certainty::Cancelled
+    }
+
     /// Returns the first and the last date of an entry that takes whole days: from the beginning of a date to that of a later one,
     /// or without an end. `None` for all others.
     pub fn whole_days(&self, zone: &TimeZone) -> Option<RangeInclusive<Date>> {

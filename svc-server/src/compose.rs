@@ -12,6 +12,7 @@ use std::task::{Context, Poll};
 
 use futures_util::future::BoxFuture;
 use http::{Request, Response};
+use svc_core::operation::AnyOperation;
 use svc_core::platform::operations;
 use svc_core::store::Store;
 
@@ -253,7 +254,7 @@ impl Server {
         let (origin, issuer) = kernel.apps.as_ref().map(|apps| (apps.origin.as_str(), &*apps.issuer.url)).unzip();
         let public_url = settings.public_url.as_deref().or(origin);
         let documents = Documents::new(&all, &VERSIONS, mount, kinds, public_url, issuer);
-        listener.methods = format!("{}, OPTIONS", api::methods_of(all.iter().copied()));
+        listener.methods = methods_of_server(&all);
         listener.add(Operations::new(Arc::clone(&self.engine), &all, &VERSIONS, mount).with_documents(documents));
         listener
     }
@@ -271,7 +272,7 @@ impl Server {
         let mut listener = new();
         let all = operations::platform();
         let documents = Documents::new(&all, &VERSIONS, "", &kernel.env().event_kinds, None, None);
-        listener.methods = format!("{}, OPTIONS", api::methods_of(all.iter().copied()));
+        listener.methods = methods_of_server(&all);
         let operations = Operations::new(Arc::clone(&self.engine), &all, &VERSIONS, "");
         let operations: Arc<dyn Surface> = Arc::new(operations.with_documents(documents));
         #[cfg(feature = "dashboard")]
@@ -311,4 +312,9 @@ where
         };
         Box::pin(async move { Ok(Self::call(&api, request, peer).await) })
     }
+}
+
+/// Returns the methods of a server with these operations, as a value of `Allow`.
+fn methods_of_server(operations: &[&'static dyn AnyOperation]) -> String {
+    format!("{}, OPTIONS", api::methods_of(operations.iter().copied()))
 }

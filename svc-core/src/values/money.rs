@@ -259,7 +259,7 @@ impl Amount {
 }
 
 impl Amount {
-    /// Returns the amount for people, with its currency and all decimals of that, also if it was read from JSON without it.
+    /// Returns the amount for people, with its currency and as many decimals as that has, also if it was read from JSON.
     ///
     /// ```
     /// use svc_core::values::{Amount, Currency};

@@ -132,9 +132,13 @@ fn work_that_waits_is_listed_until_it_is_done() {
     assert_eq!(today.bookings.iter().filter(|booking| booking.start_time < today.tomorrow).count(), 2);
     let expiring: Vec<&str> = today.expiring.iter().map(|quote| quote.quote_number.as_str()).collect();
     assert_eq!(expiring, ["QUO-0002", "QUO-0003"]);
+    let accepted: Vec<&str> = today.accepted.iter().map(|quote| quote.quote_number.as_str()).collect();
+    assert_eq!(accepted, ["QUO-0005"]);
     assert_eq!(today.uninvoiced.iter().map(|job| job.title.as_str()).collect::<Vec<_>>(), ["Gutters"]);
     assert!(!today.is_cut);
 
     rules.account().jobs().invoice(job.id, JobInvoicing::default()).now_or_never().unwrap().unwrap();
-    assert_eq!(rules.today().uninvoiced, []);
+    let conversion = QuoteConversion::default();
+    rules.account().quotes().convert(today.accepted[0].id, conversion).now_or_never().unwrap().unwrap();
+    assert_eq!((rules.today().uninvoiced, rules.today().accepted), (vec![], vec![]));
 }

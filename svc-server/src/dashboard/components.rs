@@ -30,7 +30,7 @@ impl View<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tone {
     Neutral,
-    /// On its way.
+    /// Something is on its way.
     Accent,
     Good,
     Warn,
@@ -295,14 +295,15 @@ pub(super) fn tel(phone: &str) -> String {
     format!("tel:{}", digits(phone))
 }
 
-/// Returns the URL that writes a text message to a phone number.
+/// Returns the URL that writes a text message to a phone number. Phones know `body` with this separator, unlike that of RFC 5724.
 pub(super) fn sms(phone: &str, body: &str) -> String {
     format!("sms:{}?&body={}", digits(phone), percent_encoded(body))
 }
 
-/// Returns a phone number without what people write between its digits.
+/// Returns a phone number without what people write between its digits, and without an extension.
 fn digits(phone: &str) -> String {
-    phone.chars().filter(|char| char.is_ascii_digit() || *char == '+').collect()
+    let number = phone.chars().take_while(|char| !char.is_alphabetic() && *char != '#');
+    number.filter(|char| char.is_ascii_digit() || *char == '+').collect()
 }
 
 /// Encodes a text for a part of a URL in which a plus is a plus.
@@ -426,6 +427,12 @@ mod tests {
         let whole =
             "mailto:x%3Fbcc%3Dy%26z@example.com?subject=Invoice%20INV-1&body=http%3A%2F%2Fsvc%2Fshare%2F1%3Fa%3Db%0A";
         assert_eq!(hostile, whole);
+    }
+
+    #[test]
+    fn a_phone_number_is_called_without_its_extension() {
+        assert_eq!([tel("+61 (0)2 5550-0100"), tel("02 5550 0100 ext 12")], ["tel:+610255500100", "tel:0255500100"]);
+        assert_eq!(sms("0491 570 158", "a & b"), "sms:0491570158?&body=a%20%26%20b");
     }
 
     #[test]

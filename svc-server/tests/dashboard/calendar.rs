@@ -163,7 +163,7 @@ async fn the_nights_in_which_clocks_change_have_their_hours_in_berlin() {
         cells(&owner, "view=month&date=2026-03-01").await,
         [
             "Saturday 28 Saturday, 28 Mar 2026 + 22:00 Night Ada",
-            "Sunday 29 Sunday, 29 Mar 2026 + … Night Ada Whole Ada",
+            "Sunday 29 Sunday, 29 Mar 2026 + … until 03:15 Night Ada Whole Ada",
         ]
     );
 }
@@ -266,6 +266,7 @@ async fn a_job_goes_on_by_one_press_and_shows_where_it_is() {
         contact_id: Some(ada),
         site_address: Some("1 Quay St".parse().unwrap()),
         site_suburb: Some("Sydney".parse().unwrap()),
+        scheduled_start: Some("2026-03-16T09:00:00Z".parse().unwrap()),
         ..JobCreate::new("New pump".parse().unwrap())
     };
     let job = jobs.create(pump).await.unwrap();
@@ -301,7 +302,7 @@ async fn a_booking_of_many_days_is_on_each_of_them() {
     let [first, .., last] = days.as_slice() else { panic!("{days:?}") };
     assert_eq!(days.len(), 9);
     assert_eq!(first, "Monday 23 Monday, 23 Feb 2026 Long Ada");
-    assert_eq!(last, "Tuesday 3 Tuesday, 3 Mar 2026 … Long Ada");
+    assert_eq!(last, "Tuesday 3 Tuesday, 3 Mar 2026 … until 12:00 Long Ada");
     assert_eq!(filled(&viewer, "view=day&date=2026-03-04").await, [""; 0]);
 }
 

@@ -265,7 +265,11 @@ async fn an_owner_erases_a_contact_and_says_why() {
     for (reason, refusal) in [("", "Say why the contact is erased."), ("a%0Ab", "The reason must be one line")] {
         let refused = owner.post(&format!("{record}/erase"), &format!("reason={reason}")).await;
         assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY);
-        assert!(refused.text.contains(refusal), "{}", refused.text);
+        assert!(
+            refused.text.contains(refusal) && refused.text.contains("<details class=\"card\" open>"),
+            "{}",
+            refused.text
+        );
     }
     let account = server.svc.account(server.tenant);
     assert!(account.contacts().get(id).await.is_ok(), "nothing has changed yet");

@@ -78,14 +78,22 @@ async fn each_figure_of_the_overview_leads_to_what_it_counts() {
     let done = JobCreate { status: Patch::Set(JobStatus::Completed), ..JobCreate::new("Gutters".parse().unwrap()) };
     account.jobs().create(done).await.unwrap();
 
+    let quote = account.quotes().create(QuoteCreate::new(ada, "99".parse().unwrap())).await.unwrap();
+    let accepted = QuoteUpdate { status: Patch::Set(QuoteStatus::Accepted), ..QuoteUpdate::default() };
+    account.quotes().update(quote.id, accepted).await.unwrap();
+    // Work without an end lasts for its day.
+    let planned = Some("2026-03-14T00:00:00Z".parse().unwrap());
+    let roof = JobCreate { scheduled_start: planned, ..JobCreate::new("Roof".parse().unwrap()) };
+    account.jobs().create(roof).await.unwrap();
+
     let page = viewer.get("/").await.text;
     assert!(!page.contains(HOSTILE), "{page}");
     let shown = text(&page);
     for figure in [
         "Overview Saturday, 14 Mar 2026.",
-        "Today and tomorrow Saturday, 14 Mar 2026 16:00",
+        "Today and tomorrow Saturday, 14 Mar 2026 00:00 Roof (JOB-0002) 16:00",
         "Sunday, 15 Mar 2026 16:00",
-        "Quotes accepted 0 without a job yet",
+        "Quotes accepted 1 without a job yet",
         "Days overdue INV-0003",
         "AUD 7.00 72 INV-0002",
         "Outstanding AUD 147.00 3 invoices",
@@ -106,7 +114,7 @@ async fn each_figure_of_the_overview_leads_to_what_it_counts() {
         ("/bookings?show=today&status=confirmed", 1),
         ("/bookings?show=tomorrow&status=confirmed", 1),
         ("/quotes?show=expiring", 0),
-        ("/quotes?show=accepted", 0),
+        ("/quotes?show=accepted", 1),
         ("/jobs?show=uninvoiced", 1),
     ] {
         assert!(page.contains(&format!("href=\"/dashboard{}\"", list.replace('&', "&amp;"))), "{list}: {page}");

@@ -63,13 +63,15 @@ pub(crate) async fn print(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespo
     Ok(paper::page(cx.site, &document, &actions))
 }
 
-/// Returns the part of the page of a record about its link: nothing for records that customers do not see.
+/// Returns the part of the page of a record about its link: nothing for records that customers do not see. `is_open` says that the
+/// customer is yet to pay or to decide.
 pub(super) async fn card(
     cx: &Context<'_>,
     tenant: &Tenant,
     kind: &Kind,
     id: Uuid,
     status: &str,
+    is_open: bool,
 ) -> Result<Markup, Error> {
     let Some(purpose) = purpose_of(kind) else { return Ok(html! {}) };
     let input = (tenant.id, purpose, id);
@@ -82,8 +84,19 @@ pub(super) async fn card(
         Some(link) if cx.may(Role::Developer) => messages(cx, tenant, kind, id, link).await?,
         _ => Vec::new(),
     };
-    let title = if status == "overdue" { "Send a reminder" } else { "Send to the customer" };
-    Ok(section(title, about(cx, tenant, kind, id, status, link.as_ref(), &messages)))
+    let title = match (cx.may(Role::Developer) && is_open, status) {
+        (false, _) => "Link for the customer",
+        (true, "overdue") => "Send a reminder",
+        (true, _) => "Send to the customer",
+    };
+    let (is_draft, is_next) = (status == "draft", is_open && status != "draft");
+    let content = html! {
+        @if is_draft && cx.may(Role::Developer) {
+            p { "First mark it as sent: until then, the customer sees a draft." }
+        }
+        (about(cx, tenant, kind, id, is_next, link.as_ref(), &messages))
+    };
+    Ok(section(title, content))
 }
 
 /// Returns what begins a message with a link to the customer of its record: the labels with the URLs, as far as it is known how the
@@ -132,7 +145,7 @@ fn about(
     tenant: &Tenant,
     kind: &Kind,
     id: Uuid,
-    status: &str,
+    is_next: bool,
     link: Option<&SharedLink>,
     messages: &[(&str, String)],
 ) -> Markup {
@@ -142,14 +155,11 @@ fn about(
         _ => "can see this invoice",
     };
     html! {
-        @if status == "draft" {
-            p { "First mark it as sent: until then, the customer sees a draft." }
-        }
         p.soft { "Anyone who has the link " (what) ", without signing in. It also ends when the contact is deleted." }
         @match link {
             None => {
                 @if cx.may(Role::Developer) {
-                    div.actions { (post_button(cx, &path("share"), if status == "draft" { "" } else { "primary" }, version_of(None), "Make a link to send")) }
+                    div.actions { (post_button(cx, &path("share"), if is_next { "primary" } else { "" }, version_of(None), "Make a link to send")) }
                 } @else {
                     p { "There is none." }
                 }
@@ -159,7 +169,7 @@ fn about(
                 p.hint { "Made " (time(cx.now, &tenant.time_zone, link.created_at)) "." }
                 div.actions {
                     @for (at, (label, url)) in messages.iter().enumerate() {
-                        a.button.primary[at == 0] href=(url) { (label) }
+                        a.button.primary[is_next && at == 0] href=(url) { (label) }
                     }
                     (confirmed(cx, "New link", "The address that the customer has ends.", &path("share"), version_of(Some(link)),
                         "Make a new link"))

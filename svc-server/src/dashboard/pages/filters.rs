@@ -175,7 +175,7 @@ pub(super) fn list(cx: &Context<'_>, list: List<'_>) -> Markup {
     }
 }
 
-/// Returns what opens the fields of a form on a narrow screen, such as filters, which are open while one is set.
+/// Returns the checkbox that shows the fields of a form on a phone.
 pub(super) fn fold(label: &str, is_open: bool) -> Markup {
     html! { label.fold { input type="checkbox" checked[is_open]; (label) } }
 }

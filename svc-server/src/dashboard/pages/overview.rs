@@ -1,18 +1,18 @@
 //! The first page of an account: what its owner wants to know in the morning.
 
-use svc_core::calendar::{Certainty, Entry};
+use svc_core::calendar::Entry;
 use svc_core::today::{EXPIRES_WITHIN_DAYS, MAX_READ, Receivable, Today};
 use svc_core::values::{Amount, Currency, Date, RecordKind};
 
-use super::calendar::days::days;
+use super::calendar::{self, days::days};
 use super::kinds::{BOOKINGS, CONTACTS, INVOICES, JOBS};
 use super::record_actions::new_menu;
 use super::records::{names_of, short};
 use super::traffic::{first_steps_if_new, overview_tabs};
 use crate::dashboard::prelude::*;
 
-/// The memory in which the overview is made, in records.
-pub(crate) const MEMORY: u32 = 128;
+/// The memory in which the overview is made, in records, with the calendar of two days.
+pub(crate) const MEMORY: u32 = 128 + calendar::MEMORY;
 
 /// The most entries of a day and overdue invoices that are listed.
 const LISTED: usize = 8;
@@ -60,21 +60,19 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
 /// Returns the bookings and jobs of today and tomorrow that are not over, if there are any.
 async fn next_days(cx: &Context<'_>, tenant: &Tenant, today: Date) -> Result<Markup, PageError> {
     let (zone, end) = (&tenant.time_zone, today.plus_days(2));
-    let calendar = cx.svc.account(tenant.id).calendar(zone.date_begins(today)..zone.date_begins(end)).await?;
-    let is_ahead = |entry: &Entry| {
-        let is_over = entry.end.unwrap_or(entry.start) <= cx.now || entry.status == "completed";
-        !is_over && entry.certainty != Certainty::Cancelled
-    };
-    let ahead: Vec<Entry> = calendar.entries.into_iter().filter(is_ahead).collect();
-    let contacts: Vec<String> = ahead.iter().filter_map(|entry| entry.contact_id).map(|id| id.to_string()).collect();
-    let names = names_of(&cx.svc, tenant.id, contacts.iter().map(String::as_str)).await?;
+    let read = cx.svc.account(tenant.id).calendar(zone.date_begins(today)..zone.date_begins(end)).await?;
+    let ahead: Vec<Entry> = read.entries.into_iter().filter(|entry| !entry.is_over(zone, cx.now)).collect();
     let mut days = days(&ahead, zone, today, end);
     days.retain(|day| day.in_order().next().is_some());
+    let listed = days.iter().flat_map(|day| day.in_order().take(LISTED));
+    let contacts: Vec<String> = listed.filter_map(|entry| entry.contact_id).map(|id| id.to_string()).collect();
+    let names = names_of(&cx.svc, tenant.id, contacts.iter().map(String::as_str)).await?;
     Ok(html! {
         @if !days.is_empty() {
             (section("Today and tomorrow", html! {
                 @for day in &days {
-                    h3 { (long_date(day.date)) }
+                    @let more = day.in_order().count().saturating_sub(LISTED);
+                    h3 { a href=(cx.url(&format!("/calendar?view=day&date={}", day.date))) { (long_date(day.date)) } }
                     ul.entries {
                         @for entry in day.in_order().take(LISTED) {
                             @let kind = if entry.kind == RecordKind::Job { &JOBS } else { &BOOKINGS };
@@ -88,9 +86,10 @@ async fn next_days(cx: &Context<'_>, tenant: &Tenant, today: Date) -> Result<Mar
                                 }
                             }
                         }
+                        @if more > 0 { li { "And " (number(more as u64)) " more." } }
                     }
                 }
-                p { a href=(cx.url("/calendar?view=day")) { "Calendar of today" } }
+                @if read.is_cut { p.hint { "There are more entries than are read." } }
             }))
         }
     })

@@ -28,7 +28,8 @@ pub(super) fn new_button(cx: &Context<'_>, kind: &Kind) -> Markup {
     }
 }
 
-/// Returns the choice between new records of the kinds that belong to contacts. `query` is what their forms begin with, and the class `primary` marks it as the likeliest step.
+/// Returns the choice between new records of the kinds that belong to contacts. `query` is what their forms begin with, and the
+/// class `primary` marks it as the likeliest step.
 pub(super) fn new_menu(cx: &Context<'_>, query: &str, class: &str) -> Markup {
     html! {
         @if cx.may(Role::Developer) {
@@ -86,29 +87,28 @@ fn contact_buttons(cx: &Context<'_>, contact: &Contact, edit: &Markup) -> Markup
     }
 }
 
-/// Returns how what is known of a contact is taken along, and how it ends. Nothing for people who may not do that.
-pub(super) fn ending(cx: &Context<'_>, contact: &Contact) -> Markup {
-    let id = contact.id;
+/// Returns the card with a contact's data as a file, and its deletion. It is open while one of its forms was refused.
+pub(super) fn data_and_deletion(cx: &Context<'_>, contact: &Contact) -> Markup {
+    let path = |action: &str| format!("/contacts/{}/{action}", contact.id);
     let question = format!(
         "Delete {}? Its invoices, quotes, bookings and jobs stay. It cannot be undone.",
         contact.display_name()
     );
+    let is_refused = ["delete", "erase"].into_iter().any(|action| cx.problem_at(&path(action)).is_some());
     html! {
-        @if cx.may(Role::Developer) {
-            details.card {
-                summary { "Data and deletion" }
-                div.actions {
-                    a.button href=(cx.url(&format!("/contacts/{id}/data"))) download { "All data" }
-                    (confirmed(cx, "Delete", &question, &format!("/contacts/{id}/delete"), version_field(contact.updated_at), "Delete"))
-                    @if cx.may(Role::Owner) { (erase_form(cx, contact)) }
-                }
+        details.card open[is_refused] {
+            summary { h2 { "Data and deletion" } }
+            div.actions {
+                a.button href=(cx.url(&path("data"))) download { "All data" }
+                (confirmed(cx, "Delete", &question, &path("delete"), version_field(contact.updated_at), "Delete"))
+                @if cx.may(Role::Owner) { (erase_form(cx, contact, &path("erase"))) }
             }
         }
     }
 }
 
 /// Returns the form that erases a contact.
-fn erase_form(cx: &Context<'_>, contact: &Contact) -> Markup {
+fn erase_form(cx: &Context<'_>, contact: &Contact, path: &str) -> Markup {
     let question = format!(
         "Erase {}? It is deleted, and its personal fields are emptied: in the contact, its jobs, the notes of its bookings and in \
          what events have of them. Numbers, amounts and times stay. It cannot be undone.",
@@ -123,8 +123,7 @@ fn erase_form(cx: &Context<'_>, contact: &Contact) -> Markup {
         }
         (version_field(contact.updated_at))
     };
-    let path = format!("/contacts/{}/erase", contact.id);
-    html! { div.grave { (confirmed(cx, "Erase personal data", &question, &path, reason, "Erase for good")) } }
+    html! { div.grave { (confirmed(cx, "Erase personal data", &question, path, reason, "Erase for good")) } }
 }
 
 /// Erases the contact in the path.
@@ -282,14 +281,16 @@ fn booking_buttons(cx: &Context<'_>, booking: &Booking, edit: &Markup) -> Markup
 fn job_buttons(cx: &Context<'_>, job: &Job, edit: &Markup) -> Markup {
     let path = format!("/jobs/{}/invoice", job.id);
     let next = match job.status {
+        // Without a planned start, it would be in no calendar.
+        JobStatus::Quoted if job.scheduled_start.is_none() => None,
         JobStatus::Quoted => Some(("schedule", "Mark as scheduled")),
         JobStatus::Scheduled | JobStatus::OnHold => Some(("start", "Start the job")),
         JobStatus::InProgress => Some(("complete", "Mark as completed")),
         JobStatus::Completed | JobStatus::Invoiced | JobStatus::Cancelled => None,
     };
-    let invoice = if next.is_none() { "button primary" } else { "button" };
+    let invoice = if job.status == JobStatus::Completed { "button primary" } else { "button" };
     let problem = cx.problem_at(&path);
-    let suggested = job.actual_total.or(job.estimated_total).map(|amount| amount.to_string()).unwrap_or_default();
+    let suggested = job.actual_total.or(job.estimated_total).as_ref().map(with_decimals).unwrap_or_default();
     let typed = problem.map_or(suggested.as_str(), |_| cx.form.text("amount"));
     html! {
         @if let Some((step, label)) = next {

@@ -57,10 +57,9 @@ pub(crate) async fn new(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespons
         Some(id) => contact::shown(cx, tenant, id).await?,
         None => (String::new(), String::new()),
     };
-    let (currency, today) = (tenant.currency.to_string(), tenant.time_zone.date_at(cx.now));
+    let (currency, today) = (tenant.currency.to_string(), tenant.time_zone.date_at(cx.now).to_string());
     let mut values = vec![("contact_id", contact), ("currency", currency), ("status", JobStatus::Quoted.to_string())];
-    values.push(("issue_date", today.to_string()));
-    values.extend(tenant.days_until_due.map(|days| ("due_date", today.plus_days(days.into()).to_string())));
+    values.push(("issue_date", today));
     values.extend(kind.choice_of("contact_id").map(|name| (name, choice)));
     let (start, offset) = (cx.query.text("start"), cx.query.text("offset"));
     // One that cannot be read is left empty, and its field has to be filled in.

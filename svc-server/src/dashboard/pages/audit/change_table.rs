@@ -160,7 +160,7 @@ impl<'a> ChangeTable<'a> {
     }
 
     /// Returns the changes of one record for its page, without what only programs see of them.
-    pub(crate) fn of_record(&self, changes: &[Change]) -> Markup {
+    pub(crate) fn render_of_record(&self, changes: &[Change]) -> Markup {
         table(
             "Changes",
             &["Change", "What changed", "Who", "When"],

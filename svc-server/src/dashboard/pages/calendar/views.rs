@@ -185,15 +185,19 @@ impl Page<'_> {
         if self.view == View::Month {
             // There is no place for the end.
             time = time.split('–').next().unwrap_or_default().trim_start_matches("from ").to_owned();
-            if entry.start < day.begins {
-                time = "…".to_owned();
-            }
         }
         let is_cancelled = entry.certainty == Certainty::Cancelled;
         html! {
             a class=(kind.one) href=(self.cx.url(&kind.path(entry.id))) {
                 // A month has no place for it, and a day lists what takes all of it under a heading.
-                @if self.view == View::Week || !day.is_taken_by(entry) { span.time { (time) } " " }
+                @if self.view == View::Week || !day.is_taken_by(entry) {
+                    span.time {
+                        @if self.view == View::Month && entry.start < day.begins {
+                            span aria-hidden="true" { "…" } span.hidden { (time) }
+                        } @else { (time) }
+                    }
+                    " "
+                }
                 span { @if is_cancelled { s { (title) } span.hidden { " (cancelled)" } } @else { (title) } }
                 @if let Some(contact) = contact { span.soft { " " (isolated(&short(contact))) } }
             }

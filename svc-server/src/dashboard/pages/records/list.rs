@@ -94,7 +94,7 @@ fn none_yet(cx: &Context<'_>, kind: &Kind) -> Markup {
             "They are created here, and by programs through the API, such as your website."
         }
     };
-    let action = html! { div.actions { (new_button(cx, kind)) } };
+    let action = html! { @if cx.may(Role::Developer) { div.actions { (new_button(cx, kind)) } } };
     empty(kind.icon, &format!("No {} yet", kind.collection), text, action)
 }
 

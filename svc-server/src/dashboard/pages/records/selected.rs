@@ -26,6 +26,7 @@ pub(super) fn form(cx: &Context<'_>, kind: &Kind) -> Markup {
     let changes = if cx.may(Role::Developer) { kind.bulk } else { &[] };
     html! {
         div.actions.selection {
+            span.hidden { "Tick records of the list to change or export them." }
             a.button href=(cx.url(&format!("{}?{query}&select=all", kind.list_path()))) data-select-all=(FORM) { "Select all" }
             form id=(FORM) method="get" action=(cx.url(&kind.path("selected"))) data-repeat {
                 select name="action" aria-label="What to do with the selected" {

@@ -1,5 +1,7 @@
 //! The page of a record.
 
+use std::time::Duration;
+
 use serde_json::{Map, Value};
 use svc_core::changes::{ChangeFilter, trace_paid};
 use svc_core::error::Error;
@@ -10,7 +12,7 @@ use svc_core::values::RecordKind;
 use uuid::Uuid;
 
 use super::table::record_table;
-use super::values::{is_nothing, money, text};
+use super::values::{is_zero, money, text};
 use super::{FieldValues, Selection, find, get, label, name, short, status_tone, words};
 use crate::dashboard::pages::audit::ChangeTable;
 use crate::dashboard::pages::customer_links;
@@ -22,6 +24,8 @@ use crate::dashboard::prelude::*;
 const HISTORY: u32 = 50;
 /// The number of records of each kind on the page of their contact.
 const OF_CONTACT: u32 = 10;
+/// The length of work from which on it takes several days.
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// The number of payments on the page of their invoice.
 const PAYMENTS: u32 = 100;
 
@@ -48,7 +52,7 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     };
     // What the customer is yet to pay or to decide is sent first of all.
     let is_open = matches!(status, "draft" | "sent" | "viewed" | "overdue" | "partial");
-    let link = customer_links::card(cx, tenant, kind, id, status).await?;
+    let link = customer_links::card(cx, tenant, kind, id, status, is_open).await?;
     let content = html! {
         p { a href=(cx.url(&kind.list_path())) { (kind.title) } }
         (heading_with(&short(&name), about, html! {
@@ -64,13 +68,15 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
             RecordKind::Invoice => { (payments(cx, tenant, id.into()).await?) }
             RecordKind::Quote | RecordKind::Booking | RecordKind::Job => {}
         }
-        @if matches!(kind.records, RecordKind::Contact) { (record_actions::ending(cx, &account.contacts().get(id.into()).await?)) }
+        @if matches!(kind.records, RecordKind::Contact) && cx.may(Role::Developer) {
+            (record_actions::data_and_deletion(cx, &account.contacts().get(id.into()).await?))
+        }
         details.card {
-            summary { "History" }
+            summary { h2 { "History" } }
             @if history.data.is_empty() {
                 p.soft { "Its changes are not known any more, or it was imported without any." }
             } @else {
-                (changes.of_record(&history.data))
+                (changes.render_of_record(&history.data))
                 @let text = if history.next.is_some() { "All changes" } else { "With requests and events" };
                 p { a href=(cx.url(&format!("/audit?object={id}"))) { (text) } }
             }
@@ -83,7 +89,7 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
 /// reached.
 fn summary(record: &Map<String, Value>, values: &FieldValues<'_>, zone: &TimeZone, now: Timestamp) -> String {
     let amount = ["outstanding", "total", "actual_total", "estimated_total"];
-    let amount = amount.iter().find_map(|field| record.get(*field).filter(|amount| !is_nothing(Some(amount))));
+    let amount = amount.iter().find_map(|field| record.get(*field).filter(|amount| !is_zero(Some(amount))));
     let due = || match (text(record, "status"), Date::parse(text(record, "due_date"))) {
         ("paid", _) => {
             Some(format!("paid {}", zone.date_at(Timestamp::parse(text(record, "paid_at")).ok()?).in_words()))
@@ -97,7 +103,7 @@ fn summary(record: &Map<String, Value>, values: &FieldValues<'_>, zone: &TimeZon
     };
     let date = |field, words: &str| Some(format!("{words} {}", Date::parse(text(record, field)).ok()?.in_words()));
     let time = |field| Some(minute_in_words(zone, Timestamp::parse(text(record, field)).ok()?));
-    let words = |field| Some(short(text(record, field))).filter(|words| !words.is_empty());
+    let words = |field| Some(short(&without_bidi_controls(text(record, field)))).filter(|words| !words.is_empty());
     let parts = [
         words("title"),
         words("phone"),
@@ -125,7 +131,7 @@ fn details(
     // The number and the status are in the heading, and a job repeats what is known of its contact.
     let is_left_out = |field: &str| {
         let is_of_contact = match field {
-            "customer_name" => Some(name(&CONTACTS, contact.unwrap_or(&Map::new()))),
+            "customer_name" => contact.map(|contact| name(&CONTACTS, contact)),
             "customer_email" => contact.map(|contact| text(contact, "email").to_owned()),
             "customer_phone" => contact.map(|contact| text(contact, "phone").to_owned()),
             _ => None,
@@ -148,8 +154,9 @@ fn details(
         if let ("contact_id", Some(contact)) = (field, contact) {
             let ways = ["phone", "email"].into_iter().filter(|way| !text(contact, way).is_empty());
             all.extend(ways.map(|way| (capitalized(&label(way)), values.value(contact, way))));
-            if site.is_empty() && !address_of(contact).is_empty() {
-                all.push(("Suburb or city".to_owned(), place(&address_of(contact))));
+            let is_visited = matches!(kind.records, RecordKind::Booking | RecordKind::Job) && site.is_empty();
+            if is_visited && !address_of(contact).is_empty() {
+                all.push(("Address".to_owned(), place(&address_of(contact))));
             }
         }
     }
@@ -221,17 +228,14 @@ async fn at_the_same_time(
     let time = |names: [&str; 2]| names.iter().find_map(|name| Timestamp::parse(text(record, name)).ok());
     let (start, end) = (time(["start_time", "scheduled_start"]), time(["end_time", "scheduled_end"]));
     let is_ended = matches!(text(record, "status"), "cancelled" | "completed" | "invoiced" | "no_show");
-    let dates = |at| tenant.time_zone.date_at(at);
     // Work of several days goes on beside appointments, and what is over cannot be moved.
+    let is_short = |start: Timestamp, end: Timestamp| end.since(start) < DAY;
     let (Some(start), Some(end)) = (start, end) else { return Ok(html! {}) };
-    if is_ended || end <= cx.now || dates(start) != dates(end) {
+    if is_ended || end <= cx.now || !is_short(start, end) {
         return Ok(html! {});
     }
     let mut others = cx.svc.account(tenant.id).overlapping(id, start..end).await?;
-    others.retain(|entry| {
-        let dates = entry.dates(&tenant.time_zone);
-        dates.start() == dates.end()
-    });
+    others.retain(|entry| is_short(entry.start, entry.end.unwrap_or(entry.start)));
     Ok(html! {
         @if !others.is_empty() {
             div.banner.warn {

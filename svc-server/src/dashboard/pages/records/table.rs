@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::values::{is_amount, is_nothing, text};
+use super::values::{is_amount, is_zero, text};
 use super::{FieldValues, name, selected, short};
 use crate::dashboard::pages::kinds::Kind;
 use crate::dashboard::prelude::*;
@@ -50,9 +50,7 @@ fn class(record: &Map<String, Value>, field: &str) -> Option<&'static str> {
         "contact_id" | "status" | "email" | "company_name" | "title" | "city" => Some("plain"),
         "created_at" | "issue_date" | "end_time" => Some("wide"),
         // All is left, or nothing.
-        "outstanding" if record.get(field) == record.get("total") || is_nothing(record.get(field)) => {
-            Some("number wide")
-        }
+        "outstanding" if record.get(field) == record.get("total") || is_zero(record.get(field)) => Some("number wide"),
         "outstanding" => Some("number left"),
         field if is_amount(field) => Some("number"),
         _ => None,

@@ -85,7 +85,7 @@ impl<'a> FieldValues<'a> {
     pub(super) fn value(&self, record: &Map<String, Value>, field: &str) -> Markup {
         match (field, record.get(field)) {
             (_, None | Some(Value::Null)) => html! { span.soft { "–" } },
-            ("outstanding", left) if is_nothing(left) => html! { span.soft { "–" } },
+            ("outstanding", left) if is_zero(left) => html! { span.soft { "–" } },
             ("status", Some(Value::String(status))) => badge(status_tone(status), &words(status)),
             (field, Some(amount)) if is_amount(field) => html! { span.fixed { (money(record, amount)) } },
             ("contact_id", Some(Value::String(id))) => {
@@ -144,8 +144,8 @@ pub(crate) fn is_amount(field: &str) -> bool {
 }
 
 /// Returns whether an amount is missing or zero.
-pub(super) fn is_nothing(amount: Option<&Value>) -> bool {
-    amount.and_then(Value::as_f64).is_none_or(|amount| amount == 0.0)
+pub(super) fn is_zero(amount: Option<&Value>) -> bool {
+    amount.is_none_or(|amount| amount.is_null() || amount.to_string().chars().all(|char| matches!(char, '0' | '.')))
 }
 
 /// Returns an amount in the currency of a record with all of its decimals, such as `AUD 15,680.00`. Jobs have amounts
