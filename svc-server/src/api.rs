@@ -2,7 +2,7 @@
 //!
 //! A request goes through these modules:
 //!
-//! 1. [`Operations`] finds its operation among those of svc-core, by method and path.
+//! 1. `Operations` finds its operation among those of svc-core, by method and path.
 //! 2. `request_context` authenticates, counts and authorizes it, reads its body, and runs it in a transaction. The order
 //!    of the checks is part of the contract (`docs/contract.md`, "Order of checks").
 //! 3. [`run`] parses it, runs the operation and makes the response.

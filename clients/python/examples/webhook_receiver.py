@@ -30,10 +30,11 @@ working = asyncio.Lock()
 
 @asynccontextmanager
 async def lifespan(app: FastAPI) -> AsyncGenerator[None, None]:
-    """Does at the start what an earlier run has left, and closes the connections at the end."""
+    """Does what an earlier run has left, while deliveries arrive, and closes the connections at the end."""
     async with client:
-        await work()
+        left = asyncio.create_task(work())
         yield
+        await asyncio.gather(left, return_exceptions=True)
 
 
 app = FastAPI(lifespan=lifespan)
