@@ -74,6 +74,16 @@ pub struct Entry {
     pub updated_at: Timestamp,
 }
 
+/// Returns whether nobody has to come any more for a booking or a job with this status: it is done or was called off.
+///
+/// ```
+/// use svc_core::calendar::is_done;
+/// assert!(is_done("no_show") && !is_done("in_progress"));
+/// ```
+pub fn is_done(status: &str) -> bool {
+    matches!(status, "cancelled" | "completed" | "invoiced" | "no_show")
+}
+
 /// Whether an entry takes place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Certainty {
@@ -136,14 +146,13 @@ impl Entry {
         zone.date_at(self.start)..=zone.date_at(last)
     }
 
-    /// Returns whether nobody has to come any more: it has ended, is done or was called off. One without an end lasts for its date.
+    /// Returns whether it has ended or [is done](is_done). One without an end lasts for its date.
     pub fn is_over(&self, zone: &TimeZone, now: Timestamp) -> bool {
-        let is_done = matches!(self.status, "completed" | "invoiced" | "no_show");
         let has_ended = match self.end {
             Some(end) => end <= now,
             None => zone.date_at(now) > *self.dates(zone).end(),
         };
-        is_done || has_ended || self.certainty == Certainty::Cancelled
+        is_done(self.status) || has_ended
     }
 
     /// Returns the first and the last date of an entry that takes whole days: from the beginning of a date to that of a later one,

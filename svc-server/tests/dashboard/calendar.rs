@@ -227,11 +227,25 @@ async fn the_page_of_a_booking_names_what_takes_place_at_the_same_time() {
     let start = Some(Timestamp::parse(&at("09:30")).unwrap());
     let job = JobCreate { scheduled_start: start, ..JobCreate::new("New pump".parse().unwrap()) };
     account.jobs().create(job).await.unwrap();
+    // Work of several days goes on beside it.
+    let days = ["2026-03-19T07:00:00Z", "2026-03-21T16:00:00Z"].map(|at| Some(Timestamp::parse(at).unwrap()));
+    let long = JobCreate::new("Rough-in".parse().unwrap());
+    let long = JobCreate { scheduled_start: days[0], scheduled_end: days[1], ..long };
+    let long = account.jobs().create(long).await.unwrap();
+    assert!(!viewer.get(&format!("/jobs/{}", long.id)).await.text.contains("At the same time"));
     let page = text(&viewer.get(&path).await.text);
     let others = "At the same time: Overlap ( 20 Mar 2026, 08:30 ), New pump (JOB-0001) ( 20 Mar 2026, 09:30 ) Details";
     assert!(page.contains(others), "{page}");
     // One that is cancelled takes no time itself.
     account.bookings().update(visit.id, cancel()).await.unwrap();
+    assert!(!viewer.get(&path).await.text.contains("At the same time"));
+    // A night is no work of several days, and nobody moves what is over.
+    let night = booking(&server, ada, "Night", "2026-03-24T22:00:00Z", "2026-03-25T02:00:00Z").await;
+    booking(&server, ada, "Late", "2026-03-24T23:00:00Z", "2026-03-25T00:00:00Z").await;
+    let path = format!("/bookings/{}", night.id);
+    assert!(viewer.get(&path).await.text.contains("At the same time"));
+    server.clock.advance(std::time::Duration::from_secs(11 * 24 * 60 * 60));
+    let viewer = server.signed_in(Role::Viewer).await;
     assert!(!viewer.get(&path).await.text.contains("At the same time"));
 }
 

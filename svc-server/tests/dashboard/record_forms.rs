@@ -150,6 +150,9 @@ async fn each_kind_of_record_is_created_and_edited() {
     assert_eq!((job.status, job.scheduled_start, job.priority), (JobStatus::Completed, None, None));
     assert_eq!(job.actual_total.unwrap().to_string(), "420.5");
 
+    let form = owner.get("/invoices/new").await.text;
+    assert!(form.contains("name=\"issue_date\" type=\"date\" value=\"2026-03-15\""), "{form}");
+    assert!(form.contains("name=\"due_date\" type=\"date\" value=\"\""), "it follows from the day of issue: {form}");
     let fields =
         [("contact_id", "jane@example.com"), ("total", "9860.50"), ("currency", "AUD"), ("due_date", "2026-04-01")];
     let invoice: InvoiceId = new_id(&send(&owner, "/invoices/new", &fields).await);

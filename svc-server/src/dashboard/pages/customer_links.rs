@@ -63,15 +63,18 @@ pub(crate) async fn print(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespo
     Ok(paper::page(cx.site, &document, &actions))
 }
 
-/// Returns the part of the page of a record about its link: nothing for records that customers do not see. `is_open` says that the
-/// customer is yet to pay or to decide.
+/// Returns whether the customer is yet to pay an invoice or to decide about a quote with this status.
+pub(super) fn is_open(status: &str) -> bool {
+    matches!(status, "draft" | "sent" | "viewed" | "overdue" | "partial")
+}
+
+/// Returns the part of the page of a record about its link: nothing for records that customers do not see.
 pub(super) async fn card(
     cx: &Context<'_>,
     tenant: &Tenant,
     kind: &Kind,
     id: Uuid,
     status: &str,
-    is_open: bool,
 ) -> Result<Markup, Error> {
     let Some(purpose) = purpose_of(kind) else { return Ok(html! {}) };
     let input = (tenant.id, purpose, id);
@@ -84,14 +87,15 @@ pub(super) async fn card(
         Some(link) if cx.may(Role::Developer) => messages(cx, tenant, kind, id, link).await?,
         _ => Vec::new(),
     };
-    let title = match (cx.may(Role::Developer) && is_open, status) {
+    let may_send = cx.may(Role::Developer) && is_open(status);
+    let title = match (may_send, status) {
         (false, _) => "Link for the customer",
         (true, "overdue") => "Send a reminder",
         (true, _) => "Send to the customer",
     };
-    let (is_draft, is_next) = (status == "draft", is_open && status != "draft");
+    let (is_draft, is_next) = (status == "draft", is_open(status) && status != "draft");
     let content = html! {
-        @if is_draft && cx.may(Role::Developer) {
+        @if may_send && is_draft {
             p { "First mark it as sent: until then, the customer sees a draft." }
         }
         (about(cx, tenant, kind, id, is_next, link.as_ref(), &messages))

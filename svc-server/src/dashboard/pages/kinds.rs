@@ -79,6 +79,17 @@ pub(super) fn of_collection(collection: &str) -> Option<&'static Kind> {
     ALL.into_iter().find(|kind| kind.collection == collection)
 }
 
+/// Returns the kind of these records.
+pub(super) fn of_records(records: RecordKind) -> &'static Kind {
+    match records {
+        RecordKind::Contact => &CONTACTS,
+        RecordKind::Invoice => &INVOICES,
+        RecordKind::Quote => &QUOTES,
+        RecordKind::Booking => &BOOKINGS,
+        RecordKind::Job => &JOBS,
+    }
+}
+
 /// Returns the kind of which one record has this name, if it has pages.
 pub(super) fn kind_of(one: &str) -> Option<&'static Kind> {
     ALL.into_iter().find(|kind| kind.one == one)

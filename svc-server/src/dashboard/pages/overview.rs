@@ -2,10 +2,10 @@
 
 use svc_core::calendar::Entry;
 use svc_core::today::{EXPIRES_WITHIN_DAYS, MAX_READ, Receivable, Today};
-use svc_core::values::{Amount, Currency, Date, RecordKind};
+use svc_core::values::{Amount, Currency, Date};
 
 use super::calendar::{self, days::days};
-use super::kinds::{BOOKINGS, CONTACTS, INVOICES, JOBS};
+use super::kinds::{CONTACTS, INVOICES, of_records};
 use super::record_actions::new_menu;
 use super::records::{names_of, short};
 use super::traffic::{first_steps_if_new, overview_tabs};
@@ -75,7 +75,7 @@ async fn next_days(cx: &Context<'_>, tenant: &Tenant, today: Date) -> Result<Mar
                     h3 { a href=(cx.url(&format!("/calendar?view=day&date={}", day.date))) { (long_date(day.date)) } }
                     ul.entries {
                         @for entry in day.in_order().take(LISTED) {
-                            @let kind = if entry.kind == RecordKind::Job { &JOBS } else { &BOOKINGS };
+                            @let kind = of_records(entry.kind);
                             @let contact = entry.contact_id.map(|id| id.to_string());
                             li {
                                 a class=(kind.one) href=(cx.url(&kind.path(entry.id))) {

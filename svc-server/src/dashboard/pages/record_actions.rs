@@ -46,12 +46,19 @@ pub(super) fn new_menu(cx: &Context<'_>, query: &str, class: &str) -> Markup {
     }
 }
 
-/// Returns the buttons of a record, for the heading of its page. Nothing for people who may not change it.
+/// Returns the buttons of a record, for the heading of its page, with the name of its contact in their questions. Nothing for people
+/// who may not change it.
 ///
 /// # Errors
 ///
 /// [`Error::NotFound`] and [`Error::Store`].
-pub(super) async fn buttons(cx: &Context<'_>, tenant: &Tenant, kind: &Kind, id: Uuid) -> Result<Markup, Error> {
+pub(super) async fn buttons(
+    cx: &Context<'_>,
+    tenant: &Tenant,
+    kind: &Kind,
+    id: Uuid,
+    customer: Option<&str>,
+) -> Result<Markup, Error> {
     if !cx.may(Role::Developer) {
         return Ok(html! {});
     }
@@ -59,25 +66,11 @@ pub(super) async fn buttons(cx: &Context<'_>, tenant: &Tenant, kind: &Kind, id: 
     let edit = html! { a.button href=(cx.url(&format!("{}/edit", kind.path(id)))) { "Edit" } };
     Ok(match kind.records {
         RecordKind::Contact => contact_buttons(cx, &account.contacts().get(id.into()).await?, &edit),
-        RecordKind::Invoice => {
-            let invoice = account.invoices().get(id.into()).await?;
-            let customer = customer(account, invoice.contact_id).await?;
-            invoice_buttons(cx, &invoice, customer.as_deref(), &edit)
-        }
-        RecordKind::Quote => {
-            let quote = account.quotes().get(id.into()).await?;
-            let customer = customer(account, quote.contact_id).await?;
-            quote_buttons(cx, &quote, customer.as_deref(), &edit)
-        }
+        RecordKind::Invoice => invoice_buttons(cx, &account.invoices().get(id.into()).await?, customer, &edit),
+        RecordKind::Quote => quote_buttons(cx, &account.quotes().get(id.into()).await?, customer, &edit),
         RecordKind::Job => job_buttons(cx, &account.jobs().get(id.into()).await?, &edit),
         RecordKind::Booking => booking_buttons(cx, &account.bookings().get(id.into()).await?, &edit),
     })
-}
-
-/// Returns the name of the contact of a record, if it has one that is not deleted.
-async fn customer(account: Account<'_>, id: Option<ContactId>) -> Result<Option<String>, Error> {
-    let Some(id) = id else { return Ok(None) };
-    Ok(if_found(account.contacts().get(id).await)?.map(|contact| contact.display_name()))
 }
 
 fn contact_buttons(cx: &Context<'_>, contact: &Contact, edit: &Markup) -> Markup {

@@ -49,8 +49,8 @@ impl Subject {
     }
 }
 
-/// Shows the form of a new record. `?contact=ID` in the address fills its contact in, and `?start=2026-03-15T09:00` the start of a
-/// booking, with `offset` where clocks show that time twice.
+/// Shows the form of a new record. An invoice is dated today. `?contact=ID` in the address fills its contact in, and
+/// `?start=2026-03-15T09:00` the start of a booking, with `offset` where clocks show that time twice.
 pub(crate) async fn new(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let kind = of_path(cx.path)?;
     let (contact, choice) = match cx.query.given("contact") {

@@ -2,11 +2,10 @@
 
 use svc_core::calendar::{Certainty, Entry};
 use svc_core::prelude::*;
-use svc_core::values::RecordKind;
 
 use super::days::{Day, LocalTime, Timeline, morning};
 use super::{View, url};
-use crate::dashboard::pages::kinds::{BOOKINGS, JOBS};
+use crate::dashboard::pages::kinds::{BOOKINGS, JOBS, of_records};
 use crate::dashboard::pages::records::{ContactNames, short, status_tone, words};
 use crate::dashboard::prelude::*;
 
@@ -178,7 +177,7 @@ impl Page<'_> {
     }
 
     fn entry(&self, day: &Day<'_>, entry: &Entry) -> Markup {
-        let kind = if entry.kind == RecordKind::Job { &JOBS } else { &BOOKINGS };
+        let kind = of_records(entry.kind);
         let contact = entry.contact_id.map(|id| id.to_string());
         let contact = contact.as_deref().and_then(|id| self.names.get(id));
         let (mut time, title) = (day.time_of(entry, self.zone), short(&entry.title));

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Map, Value};
+use svc_core::calendar::is_done;
 use svc_core::changes::{ChangeFilter, trace_paid};
 use svc_core::error::Error;
 use svc_core::pages::Limit;
@@ -16,7 +17,7 @@ use super::values::{is_zero, money, text};
 use super::{FieldValues, Selection, find, get, label, name, short, status_tone, words};
 use crate::dashboard::pages::audit::ChangeTable;
 use crate::dashboard::pages::customer_links;
-use crate::dashboard::pages::kinds::{BOOKINGS, CONTACTS, INVOICES, JOBS, Kind, QUOTES, of_path};
+use crate::dashboard::pages::kinds::{BOOKINGS, CONTACTS, INVOICES, JOBS, Kind, QUOTES, of_path, of_records};
 use crate::dashboard::pages::record_actions;
 use crate::dashboard::prelude::*;
 
@@ -44,6 +45,7 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
         Ok(contact) => if_found(get(account, &CONTACTS, contact).await)?,
         Err(_) => None,
     };
+    let customer = contact.as_ref().map(|contact| self::name(&CONTACTS, contact));
     let name = name(kind, &record);
     let status = text(&record, "status");
     let about = html! {
@@ -51,12 +53,12 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
         (summary(&record, &values, &tenant.time_zone, cx.now))
     };
     // What the customer is yet to pay or to decide is sent first of all.
-    let is_open = matches!(status, "draft" | "sent" | "viewed" | "overdue" | "partial");
-    let link = customer_links::card(cx, tenant, kind, id, status, is_open).await?;
+    let is_open = customer_links::is_open(status);
+    let link = customer_links::card(cx, tenant, kind, id, status).await?;
     let content = html! {
         p { a href=(cx.url(&kind.list_path())) { (kind.title) } }
         (heading_with(&short(&name), about, html! {
-            (record_actions::buttons(cx, tenant, kind, id).await?)
+            (record_actions::buttons(cx, tenant, kind, id, customer.as_deref()).await?)
             (customer_links::print_button(cx, kind, id))
         }))
         @if matches!(kind.records, RecordKind::Booking | RecordKind::Job) { (at_the_same_time(cx, tenant, id, &record).await?) }
@@ -116,6 +118,9 @@ fn summary(record: &Map<String, Value>, values: &FieldValues<'_>, zone: &TimeZon
     parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
 }
 
+/// The fields of a job's site, which are shown as one address.
+const SITE: [&str; 4] = ["site_address", "site_suburb", "site_state", "site_postcode"];
+
 /// Returns the fields of a record with their values, how its contact is reached, and its id, which programs need. The currency is
 /// that of its amounts.
 fn details(
@@ -125,39 +130,28 @@ fn details(
     values: &FieldValues<'_>,
 ) -> Markup {
     const MORE: [&str; 2] = ["created_at", "updated_at"];
-    const SITE: [&str; 4] = ["site_address", "site_suburb", "site_state", "site_postcode"];
-    let site = SITE.map(|field| (field, text(record, field)));
-    let site: Vec<_> = site.into_iter().filter(|(_, part)| !part.is_empty()).collect();
     // The number and the status are in the heading, and a job repeats what is known of its contact.
     let is_left_out = |field: &str| {
-        let is_of_contact = match field {
+        let of_contact = match field {
             "customer_name" => contact.map(|contact| name(&CONTACTS, contact)),
             "customer_email" => contact.map(|contact| text(contact, "email").to_owned()),
             "customer_phone" => contact.map(|contact| text(contact, "phone").to_owned()),
             _ => None,
         };
-        let is_empty = record.get(field).is_none_or(Value::is_null)
-            || (SITE.contains(&field) && Some(field) != site.first().map(|(field, _)| *field));
-        let is_repeated = is_of_contact.is_some_and(|known| known == text(record, field));
+        let is_repeated = of_contact.is_some_and(|known| known == text(record, field));
         let is_number = field.ends_with("_number") && kind.name == [field];
-        is_empty || is_repeated || is_number || matches!(field, "currency" | "id" | "status")
+        let is_shown_elsewhere = matches!(field, "currency" | "id" | "status") || SITE.contains(&field);
+        let is_empty = record.get(field).is_none_or(Value::is_null);
+        is_empty || is_repeated || is_number || is_shown_elsewhere || MORE.contains(&field)
     };
-    let fields = record.keys().map(String::as_str).filter(|field| !is_left_out(field) && !MORE.contains(field));
-    let shown = |field| (capitalized(&label(field)), values.value(record, field));
+    let shown = |field: &str| (capitalized(&label(field)), values.value(record, field));
     let mut all = Vec::new();
-    for field in fields {
-        if SITE.contains(&field) {
-            all.push(("Site".to_owned(), place(&site.iter().map(|(_, part)| *part).collect::<Vec<_>>().join(", "))));
-        } else {
+    for field in record.keys() {
+        if !is_left_out(field) {
             all.push(shown(field));
         }
-        if let ("contact_id", Some(contact)) = (field, contact) {
-            let ways = ["phone", "email"].into_iter().filter(|way| !text(contact, way).is_empty());
-            all.extend(ways.map(|way| (capitalized(&label(way)), values.value(contact, way))));
-            let is_visited = matches!(kind.records, RecordKind::Booking | RecordKind::Job) && site.is_empty();
-            if is_visited && !address_of(contact).is_empty() {
-                all.push(("Address".to_owned(), place(&address_of(contact))));
-            }
+        if field == "contact_id" {
+            all.extend(reached(kind, record, contact, values));
         }
     }
     html! {
@@ -172,14 +166,32 @@ fn details(
     }
 }
 
-/// Returns what is known of where a contact lives.
-fn address_of(contact: &Map<String, Value>) -> String {
-    let parts = ["city", "state", "postcode"].map(|field| text(contact, field));
-    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
+/// Returns how the contact of a record is reached, and where the work is: at the site or, without one, where the contact lives.
+fn reached(
+    kind: &Kind,
+    record: &Map<String, Value>,
+    contact: Option<&Map<String, Value>>,
+    values: &FieldValues<'_>,
+) -> Vec<(String, Markup)> {
+    let address = |of: &Map<String, Value>, fields: &[&str]| {
+        let parts = fields.iter().map(|field| text(of, field)).filter(|part| !part.is_empty());
+        Some(parts.collect::<Vec<_>>().join(", ")).filter(|address| !address.is_empty())
+    };
+    let mut all = Vec::new();
+    if let Some(contact) = contact {
+        let ways = ["phone", "email"].into_iter().filter(|way| !text(contact, way).is_empty());
+        all.extend(ways.map(|way| (capitalized(&label(way)), values.value(contact, way))));
+    }
+    if matches!(kind.records, RecordKind::Booking | RecordKind::Job) {
+        let home = || address(contact?, &["city", "state", "postcode"]).map(|home| ("Address", home));
+        let place = address(record, &SITE).map(|site| ("Site", site)).or_else(home);
+        all.extend(place.map(|(label, address)| (label.to_owned(), on_map(&address))));
+    }
+    all
 }
 
-/// Returns the address of a site, with where it is.
-fn place(address: &str) -> Markup {
+/// Returns an address with a link to a map.
+fn on_map(address: &str) -> Markup {
     let query = layout::query(&[("query", address)]);
     html! {
         (short(address)) " "
@@ -218,7 +230,7 @@ async fn of_contact(cx: &Context<'_>, tenant: &Tenant, contact: ContactId) -> Re
     })
 }
 
-/// Returns the bookings and jobs of a day that overlap with one, if there are any and it takes place.
+/// Returns the bookings and jobs that overlap with one, if it is still to come and takes less than a day.
 async fn at_the_same_time(
     cx: &Context<'_>,
     tenant: &Tenant,
@@ -227,11 +239,10 @@ async fn at_the_same_time(
 ) -> Result<Markup, Error> {
     let time = |names: [&str; 2]| names.iter().find_map(|name| Timestamp::parse(text(record, name)).ok());
     let (start, end) = (time(["start_time", "scheduled_start"]), time(["end_time", "scheduled_end"]));
-    let is_ended = matches!(text(record, "status"), "cancelled" | "completed" | "invoiced" | "no_show");
     // Work of several days goes on beside appointments, and what is over cannot be moved.
     let is_short = |start: Timestamp, end: Timestamp| end.since(start) < DAY;
     let (Some(start), Some(end)) = (start, end) else { return Ok(html! {}) };
-    if is_ended || end <= cx.now || !is_short(start, end) {
+    if is_done(text(record, "status")) || end <= cx.now || !is_short(start, end) {
         return Ok(html! {});
     }
     let mut others = cx.svc.account(tenant.id).overlapping(id, start..end).await?;
@@ -242,7 +253,7 @@ async fn at_the_same_time(
                 span {
                     "At the same time: "
                     @for (at, entry) in others.iter().enumerate() {
-                        @let kind = if entry.kind == RecordKind::Job { &JOBS } else { &BOOKINGS };
+                        @let kind = of_records(entry.kind);
                         @if at > 0 { ", " }
                         a href=(cx.url(&kind.path(entry.id))) { (short(&entry.title)) }
                         " (" (minute(&tenant.time_zone, entry.start)) ")"
