@@ -72,6 +72,20 @@ test("an entry opens its record, and a free day or hour the form of a booking wi
   const size = await block.boundingBox();
   await block.click({ position: { x: size.width - 8, y: size.height - 8 } });
   await page.waitForURL(/bookings\/[0-9a-f-]{36}$/);
+  // In a week, an entry is beside its hours, and what is beside it makes a booking. Clocks there show 13:00, eleven hours later.
+  await page.goto(url("week"));
+  const [first, hour] = await Promise.all([
+    page.locator(".timed li", { hasText: "First" }).boundingBox(),
+    page.locator(".clock li", { hasText: "13:00" }).boundingBox(),
+  ]);
+  assert.ok(Math.abs(first.y - hour.y) < 12, `the entry is at ${first.y}, its hour at ${hour.y}`);
+  assert.equal(await page.locator("[data-hours] tr:nth-child(3) .timed li").count(), 2, "the others are above");
+  const thursday = page.locator("[data-hours] tr:nth-child(4) .timed");
+  const box = await thursday.boundingBox();
+  const rows = 2 * Number(await page.locator("[data-hours]").getAttribute("data-hours"));
+  await thursday.click({ position: { x: box.width / 2, y: (box.height * 5.5) / rows } });
+  await page.waitForURL(/bookings\/new/);
+  assert.equal(await page.getByLabel("Starts", { exact: false }).first().inputValue(), "2031-03-20T09:30");
   assertNoFaults(page, "the calendar");
   await page.context().close();
 });

@@ -30,7 +30,7 @@ async fn filled(browser: &Browser<'_>, query: &str) -> Vec<String> {
     page.text
         .split("<tr")
         .skip(1)
-        .filter(|row| row.contains("<ul class=\"entries\">"))
+        .filter(|row| row.contains("<li"))
         .map(|row| text(&format!("<tr{}", row.split("</tr>").next().unwrap())).trim_end_matches(" +").to_owned())
         .collect()
 }
@@ -73,7 +73,7 @@ async fn bookings_and_jobs_are_in_a_month_a_week_and_a_day() {
     );
     assert_eq!(
         filled(&viewer, "view=week").await,
-        [format!("Sunday, 15 Mar 2026 08:00 New pump (JOB-0001) quoted 09:00–10:30 Visit {ada}")]
+        [format!("Sunday, 15 Mar 2026 Sun 15 08:00 New pump (JOB-0001) quoted 09:00–10:30 Visit {ada}")]
     );
     assert_eq!(
         filled(&viewer, "view=day&date=2026-03-16").await,
@@ -209,6 +209,67 @@ async fn a_day_shows_working_hours_and_all_that_takes_place_by_its_length() {
     assert!(page.contains("All day Whole Ada"), "{page}");
 }
 
+/// Returns the first hour of a week and how many it has, and the entries with rows: first row, number of rows, text.
+async fn week(browser: &Browser<'_>, date: &str) -> (String, Vec<String>) {
+    let page = browser.get(&format!("/calendar?view=week&date={date}")).await.text;
+    let value = |part: &str, name: &str| {
+        part.split(&format!("{name}=\"")).nth(1).unwrap().split('"').next().unwrap().to_owned()
+    };
+    let entries = page.split("<li data-row").skip(1).map(|item| {
+        let item = format!("<li data-row{}", item.split("</li>").next().unwrap());
+        format!("{} {} {}", value(&item, "data-row"), value(&item, "data-rows"), text(&item))
+    });
+    (format!("{} {}", value(&page, "data-first-hour"), value(&page, "data-hours")), entries.collect())
+}
+
+#[tokio::test]
+async fn a_week_has_the_hours_of_its_entries_by_what_clocks_show() {
+    let server = Server::start().await;
+    in_zone(&server, "Australia/Sydney").await;
+    let viewer = server.signed_in(Role::Viewer).await;
+    let ada = server.named_contact("ada@example.com", "Ada").await.id;
+    assert_eq!(week(&viewer, "2026-03-30").await, ("7 12".to_owned(), vec![]));
+    booking(&server, ada, "Short", "2026-03-31T09:10:00+11:00", "2026-03-31T09:20:00+11:00").await;
+    booking(&server, ada, "Long", "2026-03-31T09:15:00+11:00", "2026-03-31T11:01:00+11:00").await;
+    booking(&server, ada, "Third", "2026-03-31T09:20:00+11:00", "2026-03-31T10:00:00+11:00").await;
+    booking(&server, ada, "Late", "2026-03-31T18:30:00+11:00", "2026-03-31T21:00:00+11:00").await;
+    // Work of days has no hours, nor has what finds no column.
+    booking(&server, ada, "Days", "2026-04-01T05:00:00+11:00", "2026-04-03T12:00:00+11:00").await;
+    assert_eq!(
+        week(&viewer, "2026-03-30").await,
+        (
+            "7 14".to_owned(),
+            vec![
+                "5 1 09:10–09:20 Short Ada".to_owned(),
+                "5 5 09:15–11:01 Long Ada".to_owned(),
+                "24 5 18:30–21:00 Late Ada".to_owned(),
+            ]
+        )
+    );
+    let shown = filled(&viewer, "view=week&date=2026-03-30").await;
+    assert_eq!(shown[0].rsplit_once("Late Ada").unwrap().1, " 09:20–10:00 Third Ada");
+    assert_eq!(shown[1], "Wednesday, 1 Apr 2026 Wed 1 from 05:00 Days Ada");
+    assert_eq!(shown.len(), 4);
+    // Clocks are put back at 03:00 to 02:00, and the night needs its last row on the second day, its first on the first.
+    booking(&server, ada, "Twice", "2026-04-05T02:15:00+11:00", "2026-04-05T02:45:00+10:00").await;
+    booking(&server, ada, "Noon", "2026-04-05T12:00:00+10:00", "2026-04-05T12:30:00+10:00").await;
+    booking(&server, ada, "Night", "2026-04-03T23:30:00+11:00", "2026-04-04T01:15:00+11:00").await;
+    let (hours, entries) = week(&viewer, "2026-04-05").await;
+    assert_eq!(hours, "1 23");
+    assert_eq!(
+        entries[3..],
+        [
+            "46 1 from 23:30 Night Ada",
+            "1 1 until 01:15 Night Ada",
+            "3 2 02:15 +11:00–02:45 +10:00 Twice Ada",
+            "23 1 12:00–12:30 Noon Ada",
+        ]
+    );
+    // Clocks are put forward at 02:00 to 03:00.
+    booking(&server, ada, "Early", "2026-10-04T01:30:00+10:00", "2026-10-04T03:30:00+11:00").await;
+    assert_eq!(week(&viewer, "2026-10-04").await, ("1 18".to_owned(), vec!["2 4 01:30–03:30 Early Ada".to_owned()]));
+}
+
 #[tokio::test]
 async fn the_page_of_a_booking_names_what_takes_place_at_the_same_time() {
     let server = Server::start().await;
@@ -234,7 +295,8 @@ async fn the_page_of_a_booking_names_what_takes_place_at_the_same_time() {
     let long = account.jobs().create(long).await.unwrap();
     assert!(!viewer.get(&format!("/jobs/{}", long.id)).await.text.contains("At the same time"));
     let page = text(&viewer.get(&path).await.text);
-    let others = "At the same time: Overlap ( 20 Mar 2026, 08:30 ), New pump (JOB-0001) ( 20 Mar 2026, 09:30 ) Details";
+    let others =
+        "At the same time: Overlap ( 20 Mar 2026, 08:30 ), New pump (JOB-0001) ( 20 Mar 2026, 09:30 ) Contact Ada";
     assert!(page.contains(others), "{page}");
     // One that is cancelled takes no time itself.
     account.bookings().update(visit.id, cancel()).await.unwrap();
@@ -300,7 +362,7 @@ async fn a_job_goes_on_by_one_press_and_shows_where_it_is() {
     let page = developer.get(&path).await.text;
     assert!(page.contains("Make the invoice") && !page.contains("Mark as completed"), "{page}");
     let shown = text(&page);
-    assert!(shown.contains("JOB-0001 completed New pump · Ada"), "{shown}");
+    assert!(shown.contains("New pump completed JOB-0001 · Ada"), "{shown}");
     assert!(shown.contains("Site 1 Quay St, Sydney Map"), "{shown}");
     assert!(page.contains("https://www.openstreetmap.org/search?query=1+Quay+St%2C+Sydney"), "{page}");
 }

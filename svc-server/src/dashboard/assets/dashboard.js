@@ -174,6 +174,37 @@
   };
   addEventListener("DOMContentLoaded", () => document.querySelectorAll("[data-suggest]").forEach(suggest));
 
+  // A week by hours: each entry lies over the half hours that it takes, and a click beside them makes a booking then.
+  const byHours = (week) => {
+    const [first, hours] = [Number(week.dataset.firstHour), Number(week.dataset.hours)];
+    week.classList.add("by-hours");
+    week.style.setProperty("--rows", 2 * hours);
+    week.querySelectorAll("tbody tr").forEach((day, at) => {
+      day.style.setProperty("--day", at + 2);
+      for (const entry of day.querySelectorAll("[data-row]")) {
+        entry.style.gridRow = `${entry.dataset.row} / span ${entry.dataset.rows}`;
+      }
+      for (const entry of day.querySelectorAll("li")) entry.title = entry.innerText;
+      const add = day.querySelector(".add");
+      day.querySelector(".timed").addEventListener("click", ({ target, currentTarget, offsetY }) => {
+        if (target !== currentTarget || !add) return;
+        const halfHour = 2 * first + Math.floor(2 * hours * offsetY / currentTarget.clientHeight);
+        const url = new URL(add.href);
+        const date = url.searchParams.get("start").split("T")[0];
+        url.searchParams.set("start", `${date}T${String(halfHour >> 1).padStart(2, "0")}:${halfHour % 2 ? "30" : "00"}`);
+        url.searchParams.delete("offset");
+        location.assign(url);
+      });
+    });
+    const clock = document.createElement("ul");
+    clock.className = "clock";
+    clock.setAttribute("aria-hidden", "true");
+    clock.append(...Array.from({ length: hours }, (_, hour) =>
+      Object.assign(document.createElement("li"), { textContent: `${String(first + hour).padStart(2, "0")}:00` })));
+    week.querySelector("table").append(clock);
+  };
+  addEventListener("DOMContentLoaded", () => document.querySelectorAll("[data-hours]").forEach(byHours));
+
   // A live list: the server sends rows as they come and change, and this puts them into the table by their ids, which sort
   // like the rows. A hidden page is not live, so that nobody is sent what nobody sees.
   const live = (element) => {

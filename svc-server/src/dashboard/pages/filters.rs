@@ -7,6 +7,7 @@ use std::time::Duration;
 use svc_core::values::{Date, Timestamp};
 
 use super::kinds::Kind;
+use super::records::words;
 use crate::dashboard::prelude::*;
 
 /// The time spans of lists: the values in the query, their texts, and their hours.
@@ -107,7 +108,7 @@ pub(super) fn one_of(
 /// Returns the filter of the statuses of a kind of record, if it has any.
 pub(super) fn statuses(cx: &Context<'_>, kind: &Kind) -> Markup {
     let statuses = (kind.statuses)();
-    let statuses = statuses.iter().map(|status| ((*status).to_owned(), status.replace('_', " ")));
+    let statuses = statuses.iter().map(|status| ((*status).to_owned(), capitalized(&words(status))));
     html! { @if statuses.len() > 0 { (one_of(cx, "status", "Status", "All statuses", statuses)) } }
 }
 

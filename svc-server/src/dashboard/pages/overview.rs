@@ -109,13 +109,13 @@ async fn overdue_invoices(cx: &Context<'_>, tenant: &Tenant, today: &Today) -> R
                     @let contact = invoice.contact_id.map(|id| id.to_string());
                     tr {
                         th scope="row" { a href=(cx.url(&INVOICES.path(invoice.id))) { (invoice.invoice_number) } }
-                        td {
+                        td.plain {
                             @if let Some((id, name)) = contact.as_deref().and_then(|id| Some((id, names.get(id)?))) {
                                 a href=(cx.url(&CONTACTS.path(id))) { (isolated(&short(name))) }
                             }
                         }
-                        td.number { (invoice.outstanding().in_currency(invoice.currency)) }
-                        td.number { (number(today.days_overdue(invoice).unsigned_abs())) }
+                        td.number { span.fixed { (invoice.outstanding().in_currency(invoice.currency)) } }
+                        td.number.left { (number(today.days_overdue(invoice).unsigned_abs())) }
                     }
                 }
             })))

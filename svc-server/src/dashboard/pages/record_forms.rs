@@ -202,7 +202,9 @@ fn page(
         path: &subject.path(),
         top: html! {},
         version,
-        fields: html! { @for field in subject.fields() { (control(cx, tenant, state, field, contacts)) } },
+        fields: html! {
+            div.pairs { @for field in subject.fields() { (control(cx, tenant, state, field, contacts)) } }
+        },
         action,
         others: html! { a.button href=(cx.url(&back)) { "Cancel" } },
     };
@@ -234,7 +236,7 @@ fn control(cx: &Context<'_>, tenant: &Tenant, state: &FormState<'_>, field: &Fie
         }
         Control::Choice(values) => {
             let values = values();
-            let names: Vec<String> = values.iter().map(|value| value.replace('_', " ")).collect();
+            let names: Vec<String> = values.iter().map(|value| capitalized(&records::words(value))).collect();
             let options: Vec<(&str, &str)> =
                 values.iter().zip(&names).map(|(value, name)| (*value, name.as_str())).collect();
             state.choice(name, label, hint, &options)

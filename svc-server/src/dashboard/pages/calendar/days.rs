@@ -8,12 +8,17 @@ use svc_core::prelude::*;
 
 use crate::dashboard::components::clock;
 
-/// The time of a row in the table of a day.
+/// The time of a row in the tables of a day and a week.
 const SLOT: Duration = Duration::from_secs(30 * 60);
-/// From when to when a day has rows, if nothing takes place before or after.
-const WORKING_HOURS: [&str; 2] = ["07:00", "19:00"];
-/// The most entries beside each other.
+/// The length of work from which on it takes several days.
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+/// The half hours of a day without a change of clocks.
+const ROWS: usize = 48;
+/// The rows that are shown if nothing takes place before or after: from 07:00 to 19:00.
+const WORKING_ROWS: Range<usize> = 14..38;
+/// The most entries beside each other, on a day and on a day of a week.
 const LANES: usize = 3;
+const LANES_OF_WEEK: usize = 2;
 /// When a booking starts that is made for a day.
 const MORNING: &str = "09:00";
 
@@ -103,6 +108,68 @@ pub(crate) fn days<'c>(entries: &'c [Entry], zone: &TimeZone, first: Date, end: 
     days
 }
 
+/// Returns whether work takes a day or longer: it goes on beside what has its hours.
+pub(crate) fn takes_days(start: Timestamp, end: Option<Timestamp>) -> bool {
+    end.is_some_and(|end| end.since(start) >= DAY)
+}
+
+/// Returns rows that begin and end with an hour, of all that there are.
+fn whole_hours(rows: Range<usize>, all: usize) -> Range<usize> {
+    rows.start - rows.start % 2..(rows.end + rows.end % 2).min(all)
+}
+
+/// Returns rows counted from the first of those that are shown, as far as they are shown.
+fn within(rows: &Range<usize>, shown: &Range<usize>) -> Range<usize> {
+    rows.start.max(shown.start) - shown.start..rows.end.min(shown.end) - shown.start
+}
+
+/// Returns as many columns of entries as are needed, so that none lies over another, and the entries for which there is no column.
+fn in_lanes<'c>(blocks: impl Iterator<Item = Block<'c>>, most: usize) -> (Vec<Vec<Block<'c>>>, Vec<&'c Entry>) {
+    let (mut lanes, mut crowded): (Vec<Vec<Block<'c>>>, _) = (Vec::new(), Vec::new());
+    for block in blocks {
+        let is_free = |lane: &Vec<Block<'c>>| lane.last().is_none_or(|last| last.slots.end <= block.slots.start);
+        match lanes.iter().position(is_free) {
+            Some(free) => lanes[free].push(block),
+            None if lanes.len() < most => lanes.push(vec![block]),
+            None => crowded.push(block.entry),
+        }
+    }
+    (lanes, crowded)
+}
+
+/// The rows of a week: the half hours that its days share, by what clocks show.
+pub(super) struct Hours(Range<usize>);
+
+impl Hours {
+    /// Returns the working hours, and those of the first `limit` entries of each day.
+    pub(super) fn of(days: &[Day<'_>], zone: &TimeZone, limit: usize) -> Self {
+        let mut rows = WORKING_ROWS;
+        for day in days {
+            for entry in day.in_order().take(limit).filter(|entry| !takes_days(entry.start, entry.end)) {
+                rows = day.with_rows_of(entry, day.by_clock(entry, zone), rows);
+            }
+        }
+        Self(whole_hours(rows, ROWS))
+    }
+
+    /// Returns the first hour, and how many there are.
+    pub(super) fn first_and_count(&self) -> (usize, usize) {
+        (self.0.start / 2, self.0.len() / 2)
+    }
+
+    /// Returns the first `limit` entries of a day: those with rows, and work of days and what has no column.
+    pub(super) fn entries<'c>(&self, day: &Day<'c>, zone: &TimeZone, limit: usize) -> (Vec<Block<'c>>, Vec<&'c Entry>) {
+        let (mut others, timed): (Vec<&Entry>, Vec<&Entry>) =
+            day.in_order().take(limit).partition(|entry| takes_days(entry.start, entry.end));
+        let blocks = timed.into_iter().map(|entry| Block { slots: within(&day.by_clock(entry, zone), &self.0), entry });
+        let (lanes, crowded) = in_lanes(blocks, LANES_OF_WEEK);
+        let mut blocks: Vec<Block<'c>> = lanes.into_iter().flatten().collect();
+        blocks.sort_by_key(|block| block.entry.start);
+        others.extend(crowded);
+        (blocks, others)
+    }
+}
+
 impl<'c> Day<'c> {
     /// Returns the half hours of the day: 46 or 50 of them if clocks change by an hour.
     fn slots(&self) -> Vec<Range<Timestamp>> {
@@ -119,13 +186,14 @@ impl<'c> Day<'c> {
     /// Returns the rows of the day with the first `limit` entries: all of them, or those of working hours and of entries.
     pub(super) fn timeline(&self, zone: &TimeZone, is_whole: bool, limit: usize) -> Timeline<'c> {
         let slots = self.slots();
-        let [mut from, mut until] = WORKING_HOURS.map(|clock| {
-            let at = zone.time_of(&format!("{}T{clock}", self.date), "").unwrap_or(self.begins);
+        let [mut from, mut until] = [WORKING_ROWS.start, WORKING_ROWS.end].map(|row| {
+            let at = zone.time_of(&format!("{}T{:02}:00", self.date, row / 2), "").unwrap_or(self.begins);
             slots.partition_point(|slot| slot.start < at)
         });
         if is_whole || from >= until {
             (from, until) = (0, slots.len());
         }
+        let mut shown = from..until;
         let (mut blocks, mut all_day) = (Vec::new(), Vec::new());
         for entry in self.in_order().take(limit) {
             if self.is_taken_by(entry) {
@@ -136,26 +204,36 @@ impl<'c> Day<'c> {
             let end = entry.end.unwrap_or(start).clamp(start, self.ends);
             let first = slots.partition_point(|slot| slot.end <= start);
             let after = slots.partition_point(|slot| slot.start < end).max(first + 1);
-            // One that goes on from the day before needs the row of its end alone, and one into the next that of its start.
-            from = from.min(if entry.start < self.begins { after - 1 } else { first });
-            until = until.max(if entry.end.is_some_and(|end| end > self.ends) { first + 1 } else { after });
+            shown = self.with_rows_of(entry, first..after, shown);
             blocks.push(Block { slots: first..after, entry });
         }
-        // Rows begin and end with an hour.
-        let shown = from - from % 2..(until + until % 2).min(slots.len());
-        let (mut lanes, mut crowded): (Vec<Vec<Block<'c>>>, _) = (Vec::new(), Vec::new());
-        for Block { slots, entry } in blocks {
-            let slots = slots.start.max(shown.start) - shown.start..slots.end.min(shown.end) - shown.start;
-            let block = Block { slots, entry };
-            let is_free = |lane: &Vec<Block<'c>>| lane.last().is_none_or(|last| last.slots.end <= block.slots.start);
-            match lanes.iter().position(is_free) {
-                Some(free) => lanes[free].push(block),
-                None if lanes.len() < LANES => lanes.push(vec![block]),
-                None => crowded.push(entry),
-            }
-        }
+        let shown = whole_hours(shown, slots.len());
+        let within = |Block { slots, entry }| Block { slots: within(&slots, &shown), entry };
+        let (lanes, crowded) = in_lanes(blocks.into_iter().map(within), LANES);
         let is_whole = shown.len() == slots.len();
         Timeline { slots: slots[shown].to_vec(), lanes, all_day, crowded, is_whole }
+    }
+
+    /// Returns the rows that are shown and those that an entry needs: one that goes on from the day before that of its end alone,
+    /// one into the next that of its start.
+    fn with_rows_of(&self, entry: &Entry, rows: Range<usize>, shown: Range<usize>) -> Range<usize> {
+        let from = if entry.start < self.begins { rows.end - 1 } else { rows.start };
+        let until = if entry.end.is_some_and(|end| end > self.ends) { rows.start + 1 } else { rows.end };
+        shown.start.min(from)..shown.end.max(until)
+    }
+
+    /// Returns the half hours of an entry as clocks show them, which are 48 on each day. Hours that clocks show twice are one.
+    fn by_clock(&self, entry: &Entry, zone: &TimeZone) -> Range<usize> {
+        let half_hour = |at| {
+            let shown = clock(zone, at);
+            let mut parts = shown.split([':', ' ']).map(|part| part.parse().unwrap_or(0));
+            let [hour, minute]: [usize; 2] = [(); 2].map(|()| parts.next().unwrap_or(0));
+            2 * hour + minute / 30
+        };
+        let start = entry.start.max(self.begins);
+        let last = entry.end.unwrap_or(start).min(self.ends).minus(Duration::from_micros(1)).max(start);
+        let first = half_hour(start);
+        first..half_hour(last).max(first) + 1
     }
 
     /// Returns the entries, those that take the whole day after the others.

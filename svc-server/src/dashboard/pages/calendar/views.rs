@@ -3,7 +3,7 @@
 use svc_core::calendar::{Certainty, Entry};
 use svc_core::prelude::*;
 
-use super::days::{Day, LocalTime, Timeline, morning};
+use super::days::{Block, Day, Hours, LocalTime, Timeline, morning};
 use super::{View, url};
 use crate::dashboard::pages::kinds::{BOOKINGS, JOBS, of_records};
 use crate::dashboard::pages::records::{ContactNames, short, status_tone, words};
@@ -55,7 +55,7 @@ impl Page<'_> {
 
     /// Returns the cell of a day in a month.
     fn cell(&self, day: &Day<'_>, is_of_month: bool) -> Markup {
-        let date = day.date;
+        let (date, limit) = (day.date, self.view.entries_of_day());
         let class = match (day.entries.is_empty(), is_of_month) {
             (true, true) => "free",
             (true, false) => "free other",
@@ -73,26 +73,55 @@ impl Page<'_> {
                     }
                     (self.new_link(&morning(date, self.zone), &format!("New booking on {}", date.in_words())))
                 }
-                (self.entries(day, day.in_order(), day.entries.len()))
+                @if !day.entries.is_empty() {
+                    ul.entries {
+                        @for entry in day.in_order().take(limit) { li { (self.entry(day, entry)) } }
+                        @if day.entries.len() > limit { (self.more(day, day.entries.len() - limit)) }
+                    }
+                }
             }
         }
     }
 
+    /// Returns the days of a week with their entries. A script shows them beside each other by hours where there is room.
     fn week(&self, days: &[Day<'_>]) -> Markup {
         let caption = format!("Bookings and jobs from {}", self.view.heading(self.date));
+        let hours = Hours::of(days, self.zone, self.view.entries_of_day());
+        let (first, count) = hours.first_and_count();
         let rows = html! {
             @for day in days {
                 tr aria-current=[(day.date == self.today).then_some("date")] {
-                    th scope="row" { a href=(url(self.cx, View::Day, day.date)) { (long_date(day.date)) } }
-                    td {
-                        (self.entries(day, day.in_order(), day.entries.len()))
-                        @if day.entries.is_empty() { span.soft { "–" } }
+                    th scope="row" {
+                        a href=(url(self.cx, View::Day, day.date)) {
+                            span.long { (long_date(day.date)) }
+                            span.short { (day.date.weekday()[..3]) " " b { (day.date.day_of_month()) } }
+                        }
                     }
+                    td { (self.day_of_week(day, &hours)) }
                     td.end { (self.new_link(&morning(day.date, self.zone), &format!("New booking on {}", day.date.in_words()))) }
                 }
             }
         };
-        html! { div.agenda { (table(&caption, &["Day", "Bookings and jobs", ""], rows)) } }
+        html! { div.agenda data-first-hour=(first) data-hours=(count) { (table(&caption, &["Day", "Bookings and jobs", ""], rows)) } }
+    }
+
+    /// Returns the entries of a day: those of some hours, with the rows that they take, and the others.
+    fn day_of_week(&self, day: &Day<'_>, hours: &Hours) -> Markup {
+        let limit = self.view.entries_of_day();
+        let hidden = day.entries.len().saturating_sub(limit);
+        let (timed, others) = hours.entries(day, self.zone, limit);
+        html! {
+            ul.entries.timed {
+                @for Block { slots, entry } in timed {
+                    li data-row=(slots.start + 1) data-rows=(slots.len()) { (self.entry(day, entry)) }
+                }
+            }
+            ul.entries.whole {
+                @for entry in others { li { (self.entry(day, entry)) } }
+                @if hidden > 0 { (self.more(day, hidden)) }
+            }
+            @if day.entries.is_empty() { span.soft { "–" } }
+        }
     }
 
     fn day(&self, day: &Day<'_>) -> Markup {
@@ -158,21 +187,11 @@ impl Page<'_> {
         html! { ul.entries { @for entry in entries { li { (self.entry(day, entry)) } } } }
     }
 
-    /// Returns the first of some entries, and how many of `all` are left out.
-    fn entries<'e>(&self, day: &Day<'_>, entries: impl Iterator<Item = &'e Entry>, all: usize) -> Markup {
-        let limit = self.view.entries_of_day();
-        let hidden = all.saturating_sub(limit);
-        let mut entries = entries.take(limit).peekable();
+    /// Returns the item that leads to the entries that are left out.
+    fn more(&self, day: &Day<'_>, hidden: usize) -> Markup {
         html! {
-            @if entries.peek().is_some() {
-                ul.entries {
-                    @for entry in entries { li { (self.entry(day, entry)) } }
-                    @if hidden > 0 {
-                        li { a href=(url(self.cx, View::Day, day.date)) { "and " (number(hidden as u64)) " more"
-                            span.hidden { " on " (day.date.in_words()) } } }
-                    }
-                }
-            }
+            li { a href=(url(self.cx, View::Day, day.date)) { "and " (number(hidden as u64)) " more"
+                span.hidden { " on " (day.date.in_words()) } } }
         }
     }
 

@@ -53,7 +53,10 @@ pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     let content = html! {
         (heading(kind.title, "", new_button(cx, kind)))
         (worklist::tabs(cx, kind, None))
-        (filter_form(cx, kind, &path, &values, is_filtered))
+        div.toolbar {
+            (filter_form(cx, kind, &path, &values, is_filtered))
+            @if !records.is_empty() { (selected::form(cx, kind)) }
+        }
         @match &found {
             Err(reason) => { p.banner.bad role="alert" { (reason) } }
             Ok((records, _)) if records.is_empty() && is_filtered => {
@@ -64,7 +67,6 @@ pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
                 (none_yet(cx, kind))
             }
             Ok((records, next)) => {
-                (selected::form(cx, kind))
                 (record_table(cx, kind, records, &values, "", true))
                 @let older = next.map(|next| next.to_string());
                 @let older = older.as_deref().map(|next| ("cursor", next));

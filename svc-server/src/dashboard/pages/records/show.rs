@@ -1,7 +1,5 @@
 //! The page of a record.
 
-use std::time::Duration;
-
 use serde_json::{Map, Value};
 use svc_core::calendar::is_done;
 use svc_core::changes::{ChangeFilter, trace_paid};
@@ -16,6 +14,7 @@ use super::table::record_table;
 use super::values::{is_zero, money, text};
 use super::{FieldValues, Selection, find, get, label, name, short, status_tone, words};
 use crate::dashboard::pages::audit::ChangeTable;
+use crate::dashboard::pages::calendar::days::takes_days;
 use crate::dashboard::pages::customer_links;
 use crate::dashboard::pages::kinds::{BOOKINGS, CONTACTS, INVOICES, JOBS, Kind, QUOTES, of_path, of_records};
 use crate::dashboard::pages::record_actions;
@@ -25,8 +24,6 @@ use crate::dashboard::prelude::*;
 const HISTORY: u32 = 50;
 /// The number of records of each kind on the page of their contact.
 const OF_CONTACT: u32 = 10;
-/// The length of work from which on it takes several days.
-const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// The number of payments on the page of their invoice.
 const PAYMENTS: u32 = 100;
 
@@ -46,14 +43,14 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
         Err(_) => None,
     };
     let customer = contact.as_ref().map(|contact| self::name(&CONTACTS, contact));
-    let name = name(kind, &record);
+    // A job is known by its title, and then by its number.
+    let (named, title) = (name(kind, &record), text(&record, "title"));
+    let (name, number) = if title.is_empty() { (named, String::new()) } else { (title.to_owned(), named) };
     let status = text(&record, "status");
     let about = html! {
         @if !status.is_empty() { (badge(status_tone(status), &words(status))) " " }
-        (summary(&record, &values, &tenant.time_zone, cx.now))
+        (summary(number, &record, &values, &tenant.time_zone, cx.now))
     };
-    // What the customer is yet to pay or to decide is sent first of all.
-    let is_open = customer_links::is_open(status);
     let link = customer_links::card(cx, tenant, kind, id, status).await?;
     let content = html! {
         p { a href=(cx.url(&kind.list_path())) { (kind.title) } }
@@ -62,14 +59,19 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
             (customer_links::print_button(cx, kind, id))
         }))
         @if matches!(kind.records, RecordKind::Booking | RecordKind::Job) { (at_the_same_time(cx, tenant, id, &record).await?) }
-        @if is_open { (link) }
-        (section("Details", details(kind, &record, contact.as_ref(), &values)))
-        @if !is_open { (link) }
-        @match kind.records {
-            RecordKind::Contact => { (of_contact(cx, tenant, id.into()).await?) }
-            RecordKind::Invoice => { (payments(cx, tenant, id.into()).await?) }
-            RecordKind::Quote | RecordKind::Booking | RecordKind::Job => {}
+        div.record {
+            div {
+                // What the customer is yet to pay or to decide is sent first of all.
+                (link)
+                @if let Some(contact) = &contact { (section("Contact", reached(cx, contact, &values))) }
+                @if matches!(kind.records, RecordKind::Contact) { (outstanding_of(cx, tenant, id.into()).await?) }
+            }
+            div {
+                (section("Details", details(kind, &record, contact.as_ref(), &values)))
+                @if matches!(kind.records, RecordKind::Invoice) { (payments(cx, tenant, id.into()).await?) }
+            }
         }
+        @if matches!(kind.records, RecordKind::Contact) { (of_contact(cx, tenant, id.into()).await?) }
         @if matches!(kind.records, RecordKind::Contact) && cx.may(Role::Developer) {
             (record_actions::data_and_deletion(cx, &account.contacts().get(id.into()).await?))
         }
@@ -87,9 +89,15 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     Ok(layout::page(cx, Some(tenant), &short(&name), &content))
 }
 
-/// Returns what a record is about in a line: the contact, the amount, and when it is due or takes place. For a contact, how it is
+/// Returns what a record is about in a line: its number if that is no heading, the contact, the amount, and when it is due or takes place. For a contact, how it is
 /// reached.
-fn summary(record: &Map<String, Value>, values: &FieldValues<'_>, zone: &TimeZone, now: Timestamp) -> String {
+fn summary(
+    number: String,
+    record: &Map<String, Value>,
+    values: &FieldValues<'_>,
+    zone: &TimeZone,
+    now: Timestamp,
+) -> String {
     let amount = ["outstanding", "total", "actual_total", "estimated_total"];
     let amount = amount.iter().find_map(|field| record.get(*field).filter(|amount| !is_zero(Some(amount))));
     let due = || match (text(record, "status"), Date::parse(text(record, "due_date"))) {
@@ -107,7 +115,7 @@ fn summary(record: &Map<String, Value>, values: &FieldValues<'_>, zone: &TimeZon
     let time = |field| Some(minute_in_words(zone, Timestamp::parse(text(record, field)).ok()?));
     let words = |field| Some(short(&without_bidi_controls(text(record, field)))).filter(|words| !words.is_empty());
     let parts = [
-        words("title"),
+        Some(number).filter(|number| !number.is_empty()),
         words("phone"),
         words("city"),
         values.contact(text(record, "contact_id")).map(|name| short(&without_bidi_controls(name))),
@@ -118,11 +126,11 @@ fn summary(record: &Map<String, Value>, values: &FieldValues<'_>, zone: &TimeZon
     parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
 }
 
-/// The fields of a job's site, which are shown as one address.
+/// The fields of the address of a contact, and of the site of a job: each is shown as one.
+const HOME: [&str; 3] = ["city", "state", "postcode"];
 const SITE: [&str; 4] = ["site_address", "site_suburb", "site_state", "site_postcode"];
 
-/// Returns the fields of a record with their values, how its contact is reached, and its id, which programs need. The currency is
-/// that of its amounts.
+/// Returns the fields of a record with their values, and its id, which programs need. The currency is that of its amounts.
 fn details(
     kind: &Kind,
     record: &Map<String, Value>,
@@ -130,9 +138,10 @@ fn details(
     values: &FieldValues<'_>,
 ) -> Markup {
     const MORE: [&str; 2] = ["created_at", "updated_at"];
-    // The number and the status are in the heading, and a job repeats what is known of its contact.
+    // Number, title and status are in the heading. The contact stands beside it, and a job repeats what is known of it.
     let is_left_out = |field: &str| {
         let of_contact = match field {
+            "contact_id" => contact.map(|contact| text(contact, "id").to_owned()),
             "customer_name" => contact.map(|contact| name(&CONTACTS, contact)),
             "customer_email" => contact.map(|contact| text(contact, "email").to_owned()),
             "customer_phone" => contact.map(|contact| text(contact, "phone").to_owned()),
@@ -140,20 +149,15 @@ fn details(
         };
         let is_repeated = of_contact.is_some_and(|known| known == text(record, field));
         let is_number = field.ends_with("_number") && kind.name == [field];
-        let is_shown_elsewhere = matches!(field, "currency" | "id" | "status") || SITE.contains(&field);
+        let is_of_place = HOME.contains(&field) || SITE.contains(&field);
+        let is_shown_elsewhere = matches!(field, "currency" | "id" | "status" | "title") || is_of_place;
         let is_empty = record.get(field).is_none_or(Value::is_null);
         is_empty || is_repeated || is_number || is_shown_elsewhere || MORE.contains(&field)
     };
     let shown = |field: &str| (capitalized(&label(field)), values.value(record, field));
-    let mut all = Vec::new();
-    for field in record.keys() {
-        if !is_left_out(field) {
-            all.push(shown(field));
-        }
-        if field == "contact_id" {
-            all.extend(reached(kind, record, contact, values));
-        }
-    }
+    let fields = record.keys().filter(|field| !is_left_out(field)).map(|field| shown(field));
+    let site = address("Site", record, &SITE).into_iter();
+    let all: Vec<_> = site.chain(fields).chain(address("Address", record, &HOME)).collect();
     html! {
         (facts(&all))
         details.more {
@@ -166,49 +170,31 @@ fn details(
     }
 }
 
-/// Returns how the contact of a record is reached, and where the work is: at the site or, without one, where the contact lives.
-fn reached(
-    kind: &Kind,
-    record: &Map<String, Value>,
-    contact: Option<&Map<String, Value>>,
-    values: &FieldValues<'_>,
-) -> Vec<(String, Markup)> {
-    let address = |of: &Map<String, Value>, fields: &[&str]| {
-        let parts = fields.iter().map(|field| text(of, field)).filter(|part| !part.is_empty());
-        Some(parts.collect::<Vec<_>>().join(", ")).filter(|address| !address.is_empty())
-    };
-    let mut all = Vec::new();
-    if let Some(contact) = contact {
-        let ways = ["phone", "email"].into_iter().filter(|way| !text(contact, way).is_empty());
-        all.extend(ways.map(|way| (capitalized(&label(way)), values.value(contact, way))));
-    }
-    if matches!(kind.records, RecordKind::Booking | RecordKind::Job) {
-        let home = || address(contact?, &["city", "state", "postcode"]).map(|home| ("Address", home));
-        let place = address(record, &SITE).map(|site| ("Site", site)).or_else(home);
-        all.extend(place.map(|(label, address)| (label.to_owned(), on_map(&address))));
-    }
-    all
-}
-
-/// Returns an address with a link to a map.
-fn on_map(address: &str) -> Markup {
-    let query = layout::query(&[("query", address)]);
+/// Returns the name of a contact, and how and where it is reached.
+fn reached(cx: &Context<'_>, contact: &Map<String, Value>, values: &FieldValues<'_>) -> Markup {
+    let ways = ["phone", "email"].into_iter().filter(|way| !text(contact, way).is_empty());
+    let ways = ways.map(|way| (capitalized(&label(way)), values.value(contact, way)));
     html! {
-        (short(address)) " "
-        a href={ "https://www.openstreetmap.org/search?" (query) } rel="noreferrer" target="_blank" { "Map" }
+        p { a href=(cx.url(&CONTACTS.path(text(contact, "id")))) { (isolated(&short(&name(&CONTACTS, contact)))) } }
+        (facts(&ways.chain(address("Address", contact, &HOME)).collect::<Vec<_>>()))
     }
 }
 
-/// Returns what a contact has yet to pay, and its newest records of each kind.
-async fn of_contact(cx: &Context<'_>, tenant: &Tenant, contact: ContactId) -> Result<Markup, Error> {
-    let account = cx.svc.account(tenant.id);
-    let outstanding = account.invoices().outstanding_of(contact).await?;
-    let mut lists = Vec::new();
-    for kind in [&INVOICES, &QUOTES, &JOBS, &BOOKINGS] {
-        let params = ListParams { limit: Limit::new(OF_CONTACT), ..ListParams::default() };
-        lists.push((kind, find(account, kind, &Selection::of(contact), params).await?));
-    }
-    let values = FieldValues::new(cx, tenant, std::iter::empty()).await?;
+/// Returns the address that these fields make, if they are not empty, with a link to a map.
+fn address(label: &str, of: &Map<String, Value>, fields: &[&str]) -> Option<(String, Markup)> {
+    let parts: Vec<&str> = fields.iter().map(|field| text(of, field)).filter(|part| !part.is_empty()).collect();
+    let address = parts.join(", ");
+    let query = layout::query(&[("query", &address)]);
+    let shown = html! {
+        (short(&address)) " "
+        a href={ "https://www.openstreetmap.org/search?" (query) } rel="noreferrer" target="_blank" { "Map" }
+    };
+    (!parts.is_empty()).then(|| (label.to_owned(), shown))
+}
+
+/// Returns what a contact has yet to pay, if that is anything.
+async fn outstanding_of(cx: &Context<'_>, tenant: &Tenant, contact: ContactId) -> Result<Markup, Error> {
+    let outstanding = cx.svc.account(tenant.id).invoices().outstanding_of(contact).await?;
     Ok(html! {
         @if !outstanding.sums.is_empty() {
             (section("Outstanding", html! {
@@ -216,6 +202,19 @@ async fn of_contact(cx: &Context<'_>, tenant: &Tenant, contact: ContactId) -> Re
                 @if outstanding.is_cut { p.hint { "Of the newest " (number(u64::from(MAX_SUMMED))) " invoices." } }
             }))
         }
+    })
+}
+
+/// Returns the newest records of each kind of a contact.
+async fn of_contact(cx: &Context<'_>, tenant: &Tenant, contact: ContactId) -> Result<Markup, Error> {
+    let account = cx.svc.account(tenant.id);
+    let mut lists = Vec::new();
+    for kind in [&INVOICES, &QUOTES, &JOBS, &BOOKINGS] {
+        let params = ListParams { limit: Limit::new(OF_CONTACT), ..ListParams::default() };
+        lists.push((kind, find(account, kind, &Selection::of(contact), params).await?));
+    }
+    let values = FieldValues::new(cx, tenant, std::iter::empty()).await?;
+    Ok(html! {
         @for (kind, (records, next)) in &lists {
             @if !records.is_empty() {
                 (section(kind.title, html! {
@@ -240,13 +239,12 @@ async fn at_the_same_time(
     let time = |names: [&str; 2]| names.iter().find_map(|name| Timestamp::parse(text(record, name)).ok());
     let (start, end) = (time(["start_time", "scheduled_start"]), time(["end_time", "scheduled_end"]));
     // Work of several days goes on beside appointments, and what is over cannot be moved.
-    let is_short = |start: Timestamp, end: Timestamp| end.since(start) < DAY;
     let (Some(start), Some(end)) = (start, end) else { return Ok(html! {}) };
-    if is_done(text(record, "status")) || end <= cx.now || !is_short(start, end) {
+    if is_done(text(record, "status")) || end <= cx.now || takes_days(start, Some(end)) {
         return Ok(html! {});
     }
     let mut others = cx.svc.account(tenant.id).overlapping(id, start..end).await?;
-    others.retain(|entry| is_short(entry.start, entry.end.unwrap_or(entry.start)));
+    others.retain(|entry| !takes_days(entry.start, entry.end));
     Ok(html! {
         @if !others.is_empty() {
             div.banner.warn {

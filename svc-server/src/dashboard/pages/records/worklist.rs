@@ -146,15 +146,17 @@ async fn show_days(cx: &Context<'_>, tenant: &Tenant, list: &Worklist, days: Day
     let content = html! {
         (heading(&title, &about, new_button(cx, kind)))
         (tabs(cx, kind, Some(if is_of_today { list.name } else { "" })))
-        // Unpaid invoices have several statuses, which say little more.
-        @if kind.records != RecordKind::Invoice { (filter_form(cx, list, date)) }
+        div.toolbar {
+            // Unpaid invoices have several statuses, which say little more.
+            @if kind.records != RecordKind::Invoice { (filter_form(cx, list, date)) }
+            @if !records.is_empty() { (selected::form(cx, kind)) }
+        }
         @if let Some(reason) = &error {
             p.banner.bad role="alert" { (reason) }
         } @else if records.is_empty() {
             @let condition = if kind.records == RecordKind::Invoice { "is unpaid and due" } else { "has this status" };
             (empty(kind.icon, "None", &format!("No {} {condition} on these days.", kind.one), html! {}))
         } @else {
-            (selected::form(cx, kind))
             (record_table(cx, kind, &records, &values, "", true))
         }
         (page_links_of(cx, list, date, next.as_deref()))
