@@ -273,7 +273,7 @@ impl Metrics {
 
     /// Records what a step of a stream has done.
     pub(crate) fn stream_step(&self, broker: StreamBroker, sent: u64, failures: usize) {
-        let label = [("engine", broker.as_str())];
+        let label = [("broker", broker.as_str())];
         self.stream_events.get_or_create(&label).inc_by(sent);
         self.stream_failures.get_or_create(&label).inc_by(failures as u64);
     }
@@ -288,7 +288,7 @@ impl Metrics {
         }
         let of_broker = || lags.values().filter(|(of, _)| *of == broker).map(|(_, lag)| lag);
         let age = of_broker().filter_map(|lag| lag.oldest).min().map_or(Duration::ZERO, |oldest| now.since(oldest));
-        let label = [("engine", broker.as_str())];
+        let label = [("broker", broker.as_str())];
         self.stream_behind.get_or_create(&label).set(age.as_secs_f64());
         self.stream_accounts_behind.get_or_create(&label).set(of_broker().map(|lag| i64::from(lag.accounts)).sum());
     }

@@ -95,10 +95,10 @@ fn each_metric_is_exported() {
         r#"svc_deliveries_oldest_seconds{status="held"} 3.5"#,
         r#"svc_deliveries{status="pending"} 0"#,
         r#"svc_deliveries_oldest_seconds{status="pending"} 0.0"#,
-        r#"svc_stream_events_total{engine="nats"} 7"#,
-        r#"svc_stream_failures_total{engine="nats"} 1"#,
-        r#"svc_stream_behind_seconds{engine="nats"} 2.0"#,
-        r#"svc_stream_accounts_behind{engine="nats"} 3"#,
+        r#"svc_stream_events_total{broker="nats"} 7"#,
+        r#"svc_stream_failures_total{broker="nats"} 1"#,
+        r#"svc_stream_behind_seconds{broker="nats"} 2.0"#,
+        r#"svc_stream_accounts_behind{broker="nats"} 3"#,
         "svc_process_resident_bytes ",
     ] {
         assert!(text.contains(line), "{line} is not in\n{text}");
