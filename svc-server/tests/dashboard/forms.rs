@@ -269,6 +269,12 @@ async fn records_are_found_and_have_a_history() {
         let others = viewer.get(&format!("{path}?search=Ada+%26+Co")).await;
         assert_eq!(others.headers["location"], "/dashboard/find?q=Ada+%26+Co", "{path}");
     }
+    // A text that one contact alone has means its records, and one that several have is looked for everywhere.
+    for path in ["/invoices", "/quotes", "/bookings", "/jobs"] {
+        let of = async |text: &str| viewer.get(&format!("{path}?search={text}")).await.headers["location"].clone();
+        assert_eq!(of("ada").await, format!("/dashboard{path}?contact={}", ada.id), "{path}");
+        assert_eq!(of("example.com").await, "/dashboard/find?q=example.com", "{path}");
+    }
     assert_eq!(viewer.get("/invoices?status=eaten").await.status, StatusCode::UNPROCESSABLE_ENTITY);
     let none = viewer.get("/invoices").await.text;
     assert!(none.contains("No invoices yet") && !none.contains("New invoice"), "a viewer may create none: {none}");

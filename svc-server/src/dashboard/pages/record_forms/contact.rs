@@ -37,7 +37,7 @@ fn chosen(choice: &str, text: &str) -> Option<ContactId> {
 /// # Errors
 ///
 /// [`Error::Store`].
-pub(super) async fn named(
+pub(crate) async fn named(
     cx: &Context<'_>,
     tenant: &Tenant,
     text: &str,

@@ -13,6 +13,7 @@ use super::{FieldValues, PAGE, Selection, file, find, selected, short, worklist}
 use crate::dashboard::pages::filters;
 use crate::dashboard::pages::kinds::{Kind, of_path};
 use crate::dashboard::pages::record_actions::new_button;
+use crate::dashboard::pages::record_forms::contact;
 use crate::dashboard::prelude::*;
 
 /// The filters in the query.
@@ -29,7 +30,11 @@ pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
         return Ok(cx.see_other(&kind.path(id)));
     }
     if !search.is_empty() && !narrows(kind, search) {
-        return Ok(cx.see_other(&format!("/find?{}", layout::query(&[("q", search)]))));
+        let path = match contact_with(cx, tenant, kind, search).await? {
+            Some(contact) => format!("{path}?contact={contact}"),
+            None => format!("/find?{}", layout::query(&[("q", search)])),
+        };
+        return Ok(cx.see_other(&path));
     }
     let created = filters::period(cx, tenant)?;
     let contact = filters::value(cx, "contact")?;
@@ -87,6 +92,20 @@ fn narrows(kind: &Kind, text: &str) -> bool {
     }
 }
 
+/// Returns the contact whose records a search in their list means, if only one has the text.
+async fn contact_with(cx: &Context<'_>, tenant: &Tenant, kind: &Kind, text: &str) -> Result<Option<ContactId>, Error> {
+    if matches!(kind.records, RecordKind::Contact) {
+        return Ok(None);
+    }
+    Ok(match contact::named(cx, tenant, text, "").await? {
+        Ok(id) => Some(id),
+        Err(several) => match several.as_slice() {
+            [only] => Some(only.id),
+            _ => None,
+        },
+    })
+}
+
 /// Says how the first records come.
 fn none_yet(cx: &Context<'_>, kind: &Kind) -> Markup {
     let text = match kind.records {
@@ -103,11 +122,10 @@ fn none_yet(cx: &Context<'_>, kind: &Kind) -> Markup {
 /// Returns the form of the filters. The list of a contact's records has a period alone.
 fn filter_form(cx: &Context<'_>, kind: &Kind, path: &str, values: &FieldValues<'_>, is_filtered: bool) -> Markup {
     let contact = cx.query.given("contact");
-    // The search of all records is beside the menu.
     let searched = match kind.records {
-        RecordKind::Contact => Some("Email"),
-        RecordKind::Invoice | RecordKind::Job => Some("Number"),
-        RecordKind::Quote | RecordKind::Booking => None,
+        RecordKind::Contact => "Name or email",
+        RecordKind::Invoice | RecordKind::Job => "Number or contact",
+        RecordKind::Quote | RecordKind::Booking => "Contact",
     };
     html! {
         form.filters method="get" action=(cx.url(path)) role="search" aria-label=(kind.title) {
@@ -115,10 +133,8 @@ fn filter_form(cx: &Context<'_>, kind: &Kind, path: &str, values: &FieldValues<'
                 input type="hidden" name="contact" value=(id);
                 p { "Of " a href=(cx.url(&format!("/contacts/{id}"))) { (short(values.contact(id).unwrap_or(id))) } }
             } @else {
-                @if let Some(label) = searched {
-                    label { (label)
-                        input type="search" name="search" value=(cx.query.text("search")) autocomplete="off";
-                    }
+                label { (searched)
+                    input type="search" name="search" value=(cx.query.text("search")) autocomplete="off";
                 }
                 (filters::fold("Filters", is_filtered))
                 (filters::statuses(cx, kind))
