@@ -323,6 +323,7 @@ cases! {
         a_locked_session_is_changed_by_nobody_else,
         a_link_works_for_ten_minutes,
         a_session_ends_after_twelve_hours_or_an_idle_one,
+        a_remembered_session_lasts_for_thirty_days_and_one_of_an_operator_is_not_remembered,
         sessions_of_tenants_and_operators_are_apart,
         an_operator_views_a_tenant,
         a_member_signs_in,

@@ -18,8 +18,15 @@ impl Harness {
     }
 
     pub(super) async fn sign_in(&self, link: &NewDashboardLink) -> Result<NewSession, Error> {
-        let token = link.token.clone();
-        self.write(token, async |tx, token| dashboard_links::sign_in(tx, token.reveal()).await).await
+        self.sign_in_with(link, false).await
+    }
+
+    async fn sign_in_with(&self, link: &NewDashboardLink, remembers: bool) -> Result<NewSession, Error> {
+        let input = (link.token.clone(), remembers);
+        let signed_in = self.write(input, async |tx, (token, remembers)| {
+            dashboard_links::sign_in(tx, token.reveal(), *remembers).await
+        });
+        signed_in.await
     }
 
     pub(super) async fn session(&self, new: &NewSession) -> Option<Session> {
@@ -106,6 +113,20 @@ pub(super) async fn a_session_ends_after_twelve_hours_or_an_idle_one(h: Harness)
     h.clock.advance(MINUTE * 30);
     assert_eq!(h.session(&used).await, None);
     assert_eq!(h.sessions(Some(tenant)).await, []);
+}
+
+pub(super) async fn a_remembered_session_lasts_for_thirty_days_and_one_of_an_operator_is_not_remembered(h: Harness) {
+    const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+    let tenant = h.tenant().await;
+    let owner = h.sign_in_with(&h.link(DashboardLinkCreate::to(tenant, Role::Owner)).await, true).await.unwrap();
+    let operator = h.sign_in_with(&h.link(DashboardLinkCreate::for_operator()).await, true).await.unwrap();
+    assert_eq!((owner.session.is_remembered(), operator.session.is_remembered()), (true, false));
+    h.clock.advance(DAY);
+    assert!(h.session(&owner).await.is_some() && h.session(&operator).await.is_none());
+    h.clock.advance(DAY * 29 - MINUTE);
+    assert_eq!(h.sessions(Some(tenant)).await, [owner.session.id]);
+    h.clock.advance(MINUTE);
+    assert_eq!(h.session(&owner).await, None);
 }
 
 pub(super) async fn sessions_of_tenants_and_operators_are_apart(h: Harness) {

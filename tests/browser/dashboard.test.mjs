@@ -357,7 +357,7 @@ for (const javaScriptEnabled of [true, false]) {
     assert.equal(await submit(page, "Create"), 303);
     const number = (await main.getByRole("heading", { level: 1 }).innerText()).trim();
     const invoice = new URL(page.url()).pathname;
-    assert.equal(await submit(page, "Mark as sent"), 303);
+    assert.equal(await submit(page, "Mark as sent and make a link"), 303);
     const pay = async (amount) => {
       const form = main.locator("details", { has: page.locator("#amount-primary") });
       if ((await form.getAttribute("open")) === null) await form.locator("summary").click();

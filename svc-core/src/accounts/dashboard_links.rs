@@ -160,12 +160,13 @@ pub fn is_token(text: &str) -> bool {
     text.len() == 43 && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
 }
 
-/// Uses a link up, and begins the session that it is for.
+/// Uses a link up, and begins the session that it is for. With `remembers`, one of an account lasts for
+/// [`REMEMBERED_SESSION_LIFETIME`](sessions::REMEMBERED_SESSION_LIFETIME).
 ///
 /// # Errors
 ///
 /// Returns [`Error::NotAllowed`] when there is no such link, when it was used, when it has expired, or when its member was removed.
-pub async fn sign_in(tx: &mut dyn Tx, token: &str) -> Result<NewSession, Error> {
+pub async fn sign_in(tx: &mut dyn Tx, token: &str, remembers: bool) -> Result<NewSession, Error> {
     let link = tx.take_dashboard_link(&sha256(token.as_bytes())).await?;
     let now = tx.env().now();
     let Some(mut link) = link.filter(|link| now < link.expires_at) else {
@@ -179,5 +180,5 @@ pub async fn sign_in(tx: &mut dyn Tx, token: &str) -> Result<NewSession, Error> 
         };
         link.role = member.role;
     }
-    sessions::begin_by_link(tx, link).await
+    sessions::begin_by_link(tx, link, remembers).await
 }

@@ -26,8 +26,10 @@ use crate::values::{Email, Id, Secret, TenantId, TextEnum, Timestamp};
 
 /// How long a session lasts at most.
 pub const SESSION_LIFETIME: Duration = Duration::from_secs(12 * 60 * 60);
-/// How long a session lasts without a request.
+/// How long a session lasts without a request, unless it is remembered.
 pub const SESSION_IDLE: Duration = Duration::from_secs(60 * 60);
+/// How long a session lasts that the browser is to remember, with and without requests. Those of operators are not remembered.
+pub const REMEMBERED_SESSION_LIFETIME: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// How exactly the last use of a session is stored, so that few requests write.
 const USE_INTERVAL: Duration = Duration::from_secs(60);
 /// The number of sessions that a person has in an account. The next one ends the oldest.
@@ -103,7 +105,17 @@ impl Session {
 
     /// Returns whether the session has not ended by itself.
     fn lasts(&self, now: Timestamp) -> bool {
-        now < self.expires_at && now.since(self.last_used_at) < SESSION_IDLE
+        now < self.expires_at && (self.is_remembered() || now.since(self.last_used_at) < SESSION_IDLE)
+    }
+
+    /// Returns whether the session lasts for [`REMEMBERED_SESSION_LIFETIME`].
+    pub fn is_remembered(&self) -> bool {
+        self.lifetime() > SESSION_LIFETIME
+    }
+
+    /// Returns how long the session lasts at most, from its beginning on.
+    pub fn lifetime(&self) -> Duration {
+        self.expires_at.since(self.created_at)
     }
 }
 
@@ -117,9 +129,11 @@ pub struct NewSession {
 }
 
 /// Begins the session that a link is for.
-pub(super) async fn begin_by_link(tx: &mut dyn Tx, link: DashboardLink) -> Result<NewSession, Error> {
+pub(super) async fn begin_by_link(tx: &mut dyn Tx, link: DashboardLink, remembers: bool) -> Result<NewSession, Error> {
     let DashboardLink { tenant_id, role, identity, member_id, .. } = link;
-    begin(tx, tenant_id, role, identity, Person { email: None, member_id }).await
+    let remembers = remembers && tenant_id.is_some();
+    let lifetime = if remembers { REMEMBERED_SESSION_LIFETIME } else { SESSION_LIFETIME };
+    begin(tx, tenant_id, role, identity, Person { email: None, member_id }, lifetime).await
 }
 
 /// Begins the session of a person whose email address was verified. It shows the tenant that the address is a member of; of
@@ -139,7 +153,7 @@ pub async fn begin_of_member(tx: &mut dyn Tx, email: &Email) -> Result<NewSessio
         _ => (None, Role::Viewer),
     };
     let person = Person { email: Some(Email::from_stored(&email.key())), member_id: None };
-    begin(tx, tenant, role, email.key(), person).await
+    begin(tx, tenant, role, email.key(), person, SESSION_LIFETIME).await
 }
 
 /// The facts about the person who signs in.
@@ -154,6 +168,7 @@ async fn begin(
     role: Role,
     identity: String,
     Person { email, member_id }: Person,
+    lifetime: Duration,
 ) -> Result<NewSession, Error> {
     let now = tx.env().now();
     let session = Session {
@@ -163,7 +178,7 @@ async fn begin(
         role,
         identity,
         created_at: now,
-        expires_at: now.checked_add(SESSION_LIFETIME).unwrap_or(now),
+        expires_at: now.checked_add(lifetime).unwrap_or(now),
         last_used_at: now,
         viewed_tenant_id: None,
         member_id,

@@ -62,10 +62,37 @@ impl<'e> Dashboard<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn sign_in(self, token: &str) -> Result<NewSession, Error> {
-        let token = token.to_owned();
-        self.runner
-            .write("svc.dashboard.sign_in", token, async |tx, token| dashboard_links::sign_in(tx, token).await)
-            .await
+        self.sign_in_with(token, false).await
+    }
+
+    /// Uses a link up like [`sign_in`](Self::sign_in), for a browser that remembers the session: it lasts for
+    /// [`REMEMBERED_SESSION_LIFETIME`](crate::accounts::sessions::REMEMBERED_SESSION_LIFETIME), also without requests. A session of
+    /// an operator is not remembered.
+    ///
+    /// # Errors
+    /// [`Error::NotAllowed`] if the link was used already or has expired.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// let link = svc.dashboard().create_link(DashboardLinkCreate::to(tenant, Role::Owner)).await?;
+    /// let new = svc.dashboard().sign_in_remembered(link.token.reveal()).await?;
+    /// assert!(new.session.is_remembered());
+    /// # Ok(()) });
+    /// ```
+    pub async fn sign_in_remembered(self, token: &str) -> Result<NewSession, Error> {
+        self.sign_in_with(token, true).await
+    }
+
+    async fn sign_in_with(self, token: &str, remembers: bool) -> Result<NewSession, Error> {
+        let input = (token.to_owned(), remembers);
+        let signed_in = self.runner.write("svc.dashboard.sign_in", input, async |tx, (token, remembers)| {
+            dashboard_links::sign_in(tx, token, *remembers).await
+        });
+        signed_in.await
     }
 
     /// Begins the session of a person whose email address was verified, such as by an identity provider. It shows the account

@@ -6,7 +6,7 @@ use std::time::Duration;
 use http::header::{COOKIE, HOST, ORIGIN};
 use http::request::Parts;
 use http::{HeaderName, HeaderValue};
-use svc_core::accounts::sessions::SESSION_LIFETIME;
+use svc_core::accounts::sessions::NewSession;
 
 use crate::kernel::peer::OverTls;
 
@@ -55,8 +55,8 @@ fn is_this_machine(host: &str) -> bool {
 }
 
 /// Returns the cookie that keeps a session.
-pub(super) fn session_cookie(token: &str, is_secure: bool) -> Option<HeaderValue> {
-    cookie(SESSION_COOKIE, token, is_secure, SESSION_LIFETIME)
+pub(super) fn session_cookie(new: &NewSession, is_secure: bool) -> Option<HeaderValue> {
+    cookie(SESSION_COOKIE, new.token.reveal(), is_secure, new.session.lifetime())
 }
 
 /// Returns the cookies that end a session in the browser.

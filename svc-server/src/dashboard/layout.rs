@@ -75,7 +75,7 @@ const NOTICES: &[(&str, &str)] = &[
     ("quote-declined", "The quote is declined."),
     ("calendar-revoked", "The address of the calendar was revoked. Programs that have it see nothing any more."),
     ("calendar-address", "The calendar has an address now. Enter it in the program that is to show the calendar."),
-    ("link-made", "The link is ready. Copy it and send it to the customer."),
+    ("link-made", "The link is ready: send it to the customer below."),
     ("link-ended", "The link was ended. Its address shows nothing any more."),
     ("member-changed", "The role was changed. It holds from the person's next request on."),
     (
@@ -291,11 +291,14 @@ pub(super) fn how_to_sign_in(site: &Site) -> Markup {
             form method="post" action={ (site.base) "/oidc/start" } {
                 button.primary type="submit" { "Sign in with " (host) }
             }
-            p { "Or ask an owner of the account for a sign-in link, which Settings makes. The operator makes one on the server:" }
+            p { "Or ask an owner of the account for a sign-in link, which Settings makes." }
         } @else {
-            p { "Ask an owner of the account for a sign-in link, which Settings makes. The operator makes one on the server:" }
+            p { "Ask an owner of the account for a sign-in link, which Settings makes." }
         }
-        pre { code { "svc dashboard link --account ID --role owner" } }
+        details.more {
+            summary { "For the operator of the server" }
+            pre { code { "svc dashboard link --account ID --role owner" } }
+        }
     }
 }
 

@@ -212,7 +212,7 @@ impl PageError {
             Self::SignedOut => (
                 StatusCode::UNAUTHORIZED,
                 "You are signed out",
-                "A session ends after twelve hours, and after an hour in which it is not used. Sign in again.",
+                "A session ends after twelve hours and after an hour without use, unless you stay signed in on the device. Sign in again.",
             ),
             Self::Forbidden(reason) => (StatusCode::FORBIDDEN, "Your role does not allow this", reason),
             Self::ForeignForm => (

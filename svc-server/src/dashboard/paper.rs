@@ -128,27 +128,28 @@ fn days(days: &[(&'static str, Option<Date>)]) -> Vec<(&'static str, Markup)> {
 
 /// Says how the document stands, where the customer has to know it.
 fn state(shown: &SharedDocument) -> Markup {
-    let text = match &shown.document {
+    let (good, bad) = ("banner good", "banner bad");
+    let said = match &shown.document {
         Document::Invoice(invoice) => match invoice.status {
-            InvoiceStatus::Draft => Some("A draft. It was not sent yet.".to_owned()),
-            InvoiceStatus::Paid => Some("Paid. Thank you.".to_owned()),
-            InvoiceStatus::Cancelled => Some("Cancelled. Nothing is to be paid.".to_owned()),
-            InvoiceStatus::Overdue => Some("Overdue.".to_owned()),
+            InvoiceStatus::Draft => Some(("", "A draft. It was not sent yet.".to_owned())),
+            InvoiceStatus::Paid => Some((good, "Paid. Thank you.".to_owned())),
+            InvoiceStatus::Cancelled => Some(("", "Cancelled. Nothing is to be paid.".to_owned())),
+            InvoiceStatus::Overdue => Some((bad, "Overdue.".to_owned())),
             InvoiceStatus::Sent | InvoiceStatus::Viewed | InvoiceStatus::Partial => None,
         },
         Document::Quote(quote) => match quote.status {
-            QuoteStatus::Draft => Some("A draft. It was not sent yet.".to_owned()),
-            QuoteStatus::Accepted | QuoteStatus::Converted => Some("Accepted.".to_owned()),
-            QuoteStatus::Declined => Some("Declined.".to_owned()),
-            QuoteStatus::Expired => Some("Expired. Ask for a new quote.".to_owned()),
+            QuoteStatus::Draft => Some(("", "A draft. It was not sent yet.".to_owned())),
+            QuoteStatus::Accepted | QuoteStatus::Converted => Some((good, "Accepted. Thank you.".to_owned())),
+            QuoteStatus::Declined => Some(("", "Declined.".to_owned())),
+            QuoteStatus::Expired => Some((bad, "Expired. Ask for a new quote.".to_owned())),
             QuoteStatus::Sent | QuoteStatus::Viewed => quote
                 .valid_until
                 .filter(|_| shown.has_expired())
-                .map(|day| format!("Expired. It was valid until {}. Ask for a new quote.", day.in_words())),
+                .map(|day| (bad, format!("Expired. It was valid until {}. Ask for a new quote.", day.in_words()))),
         },
     };
     html! {
-        @if let Some(text) = text { p { (text) } }
+        @if let Some((class, text)) = said { p class=[(!class.is_empty()).then_some(class)] { (text) } }
         @if shown.tenant.is_sandbox() { p { "A trial from a sandbox. Nothing of it counts." } }
     }
 }

@@ -368,6 +368,39 @@ async fn a_job_goes_on_by_one_press_and_shows_where_it_is() {
 }
 
 #[tokio::test]
+async fn a_job_without_a_time_is_scheduled_with_one() {
+    let server = Server::start().await;
+    in_zone(&server, "Australia/Sydney").await;
+    let developer = server.signed_in(Role::Developer).await;
+    let jobs = server.svc.account(server.tenant).jobs();
+    let job = jobs.create(JobCreate::new("New pump".parse().unwrap())).await.unwrap();
+    let path = format!("/jobs/{}", job.id);
+    let step = format!("{path}/schedule");
+    let page = developer.get(&path).await.text;
+    assert!(page.contains("Schedule the job") && !page.contains("Mark as scheduled"), "{page}");
+    let with = |start: &str, end: &str| {
+        format!(
+            "{}&{}",
+            hidden(&page, &step),
+            super::browser::encode(&[("scheduled_start", start), ("scheduled_end", end)])
+        )
+    };
+    let skipped = developer.post(&step, &with("2026-10-04T02:30", "")).await;
+    assert_eq!(skipped.status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert!(text(&skipped.text).contains("Starts: the time"), "{}", skipped.text);
+    let earlier = developer.post(&step, &with("2026-10-05T09:30", "2026-10-05T09:00")).await;
+    assert_eq!(earlier.status, StatusCode::UNPROCESSABLE_ENTITY, "{}", earlier.text);
+    assert_eq!(
+        developer.post(&step, &with("2026-10-05T09:30", "2026-10-05T11:00")).await.status,
+        StatusCode::SEE_OTHER
+    );
+    let scheduled = jobs.get(job.id).await.unwrap();
+    assert_eq!(scheduled.status, JobStatus::Scheduled);
+    let times = [scheduled.scheduled_start, scheduled.scheduled_end].map(|at| at.unwrap().to_string());
+    assert_eq!(times, ["2026-10-04T22:30:00.000000Z", "2026-10-05T00:00:00.000000Z"]);
+}
+
+#[tokio::test]
 async fn a_booking_of_many_days_is_on_each_of_them() {
     let server = Server::start().await;
     let ada = server.named_contact("ada@example.com", "Ada").await.id;

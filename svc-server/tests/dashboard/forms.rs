@@ -269,6 +269,8 @@ async fn records_are_found_and_have_a_history() {
         let others = viewer.get(&format!("{path}?search=Ada+%26+Co")).await;
         assert_eq!(others.headers["location"], "/dashboard/find?q=Ada+%26+Co", "{path}");
     }
+    let part = viewer.get("/invoices?search=0012").await;
+    assert_eq!(part.headers["location"], "/dashboard/find?q=0012", "a part of a number");
     // A text that one contact alone has means its records, and one that several have is looked for everywhere.
     for path in ["/invoices", "/quotes", "/bookings", "/jobs"] {
         let of = async |text: &str| viewer.get(&format!("{path}?search={text}")).await.headers["location"].clone();

@@ -114,6 +114,21 @@ async fn the_cookie_over_tls_is_bound_to_the_host() {
 }
 
 #[tokio::test]
+async fn a_person_stays_signed_in_on_a_device() {
+    let server = Server::start().await;
+    let link = server.link(DashboardLinkCreate::to(server.tenant, Role::Owner)).await;
+    let request = Request::post("/dashboard/sign-in").header(HOST, "api.example.com");
+    let request = request.header(ORIGIN, "https://api.example.com");
+    let body = Full::from(encode(&[("token", link.token.reveal()), ("remember", "on")]));
+    let response = server.send(request.body(body).unwrap()).await;
+    let cookie = response.headers[SET_COOKIE].to_str().unwrap().to_owned();
+    assert!(cookie.ends_with("; Max-Age=2592000"), "{cookie}");
+    server.clock.advance(29 * 24 * 60 * MINUTE);
+    let page = Request::get("/dashboard").header(HOST, "api.example.com").header(COOKIE, cookie);
+    assert_eq!(server.send(page.body(Full::default()).unwrap()).await.status, StatusCode::OK);
+}
+
+#[tokio::test]
 async fn attempts_to_sign_in_are_limited() {
     let server = Server::start().await;
     for attempt in 0..60 {

@@ -92,7 +92,7 @@ async fn a_customer_accepts_a_quote_once() {
     assert_eq!(kinds[..2], ["quote.updated", "quote.accepted"]);
     assert!(actor.starts_with("shared_link:"), "{actor}");
     let page = get(&server, &link).await;
-    assert!(page.text.contains("<p>Accepted.</p>") && !page.text.contains("value=\"accept\""), "{}", page.text);
+    assert!(page.text.contains("Accepted. Thank you.</p>") && !page.text.contains("value=\"accept\""), "{}", page.text);
 
     // The same form again, and the other decision.
     assert_eq!(decide(&server, &link, &form).await.status, StatusCode::SEE_OTHER);
@@ -259,12 +259,62 @@ async fn the_settings_refuse_an_address_that_cannot_be_printed() {
 }
 
 #[tokio::test]
+async fn a_draft_is_sent_with_its_link_by_one_press() {
+    let server = Server::start().await;
+    let developer = server.signed_in(Role::Developer).await;
+    let account = server.svc.account(server.tenant);
+    let quote = quote(&server).await;
+    let invoice = InvoiceCreate { contact_id: quote.contact_id, ..InvoiceCreate::new("149.50".parse().unwrap()) };
+    let invoice = account.invoices().create(invoice).await.unwrap();
+    for record in [format!("/quotes/{}", quote.id), format!("/invoices/{}", invoice.id)] {
+        let page = developer.get(&record).await.text;
+        assert!(page.contains("Mark as sent and make a link"), "{page}");
+        assert!(page.contains("name=\"send\" value=\"on\""), "{page}");
+        let form = format!("{}&send=on", hidden(&page, &format!("{record}/share")));
+        assert_eq!(developer.post(&format!("{record}/share"), &form).await.status, StatusCode::SEE_OTHER);
+        let page = developer.get(&record).await.text;
+        assert!(page.contains("Email the link") && !page.contains("Mark as sent and"), "{page}");
+    }
+    assert_eq!(account.quotes().get(quote.id).await.unwrap().status, QuoteStatus::Sent);
+    assert_eq!(account.invoices().get(invoice.id).await.unwrap().status, InvoiceStatus::Sent);
+    let (kinds, _) = events(&server).await;
+    assert_eq!(kinds[..3], ["invoice.updated", "invoice.sent", "quote.updated"]);
+    // A form from before a decision neither sends the quote again nor makes a link.
+    let other =
+        account.quotes().create(QuoteCreate::new(quote.contact_id.unwrap(), "10".parse().unwrap())).await.unwrap();
+    let record = format!("/quotes/{}", other.id);
+    let form = format!("{}&send=on", hidden(&developer.get(&record).await.text, &format!("{record}/share")));
+    set_status(&server, &other, QuoteStatus::Declined).await;
+    assert_eq!(developer.post(&format!("{record}/share"), &form).await.status, StatusCode::CONFLICT);
+    assert_eq!(account.quotes().get(other.id).await.unwrap().status, QuoteStatus::Declined);
+    assert!(developer.get(&record).await.text.contains("Make a link"));
+}
+
+#[tokio::test]
+async fn a_quote_and_an_invoice_name_their_job() {
+    let server = Server::start().await;
+    let developer = server.signed_in(Role::Developer).await;
+    let account = server.svc.account(server.tenant);
+    let quote = quote(&server).await;
+    set_status(&server, &quote, QuoteStatus::Sent).await;
+    set_status(&server, &quote, QuoteStatus::Accepted).await;
+    assert!(!developer.get(&format!("/quotes/{}", quote.id)).await.text.contains("JOB-0001"));
+    let title = QuoteConversion { title: Some("New pump".parse().unwrap()) };
+    let job = account.quotes().convert(quote.id, title).await.unwrap();
+    let invoice = account.jobs().invoice(job.id, JobInvoicing::default()).await.unwrap();
+    for record in [format!("/quotes/{}", quote.id), format!("/invoices/{}", invoice.id)] {
+        let page = developer.get(&record).await.text;
+        assert!(page.contains(&format!("href=\"/dashboard/jobs/{}\">New pump (JOB-0001)</a>", job.id)), "{page}");
+    }
+}
+
+#[tokio::test]
 async fn a_link_ends_when_it_is_renewed_or_ended_or_its_contact_is_erased() {
     let server = Server::start().await;
     let developer = server.signed_in(Role::Developer).await;
     let quote = quote(&server).await;
     let record = format!("/quotes/{}", quote.id);
-    assert!(developer.get(&record).await.text.contains("Make a link to send"));
+    assert!(developer.get(&record).await.text.contains("Make a link"));
     let first = share(&developer, &record).await;
     assert!(developer.get(&record).await.text.contains(&first), "people send it again");
     let viewer = server.signed_in(Role::Viewer).await.get(&record).await.text;

@@ -181,9 +181,14 @@
     week.style.setProperty("--rows", 2 * hours);
     week.querySelectorAll("tbody tr").forEach((day, at) => {
       day.style.setProperty("--day", at + 2);
-      for (const entry of day.querySelectorAll("[data-row]")) {
-        entry.style.gridRow = `${entry.dataset.row} / span ${entry.dataset.rows}`;
+      // What overlaps stands side by side, and the rest is as wide as the day.
+      const timed = [...day.querySelectorAll("[data-row]")].map((entry) => ({ entry, from: Number(entry.dataset.row), rows: Number(entry.dataset.rows) }));
+      const isAlone = (one) => timed.every((other) => other === one || other.from >= one.from + one.rows || one.from >= other.from + other.rows);
+      for (const one of timed) {
+        one.entry.style.gridRow = `${one.from} / span ${one.rows}`;
+        if (isAlone(one)) one.entry.style.gridColumn = "1 / -1";
       }
+      day.querySelector(".timed").style.gridTemplateColumns = timed.every(isAlone) ? "minmax(0, 1fr)" : "repeat(2, minmax(0, 1fr))";
       for (const entry of day.querySelectorAll("li")) entry.title = entry.innerText;
       const add = day.querySelector(".add");
       day.querySelector(".timed").addEventListener("click", ({ target, currentTarget, offsetY }) => {
@@ -267,6 +272,39 @@
   };
   addEventListener("DOMContentLoaded", () => document.querySelectorAll("[data-live]").forEach(live));
 
+  // The end of what is planned moves with its start, unless it was typed: an appointment is as long after it is moved.
+  addEventListener("DOMContentLoaded", () => {
+    for (const [starts, ends] of [["start_time", "end_time"], ["scheduled_start", "scheduled_end"]]) {
+      const [start, end] = [starts, ends].map((name) => document.querySelector(`form input[name="${name}"]`));
+      if (!start || !end) continue;
+      const local = (text) => Date.parse(`${text}Z`);
+      let length = end.value && local(end.value) - local(start.value);
+      end.addEventListener("input", () => { length = null; });
+      start.addEventListener("input", () => {
+        if (!(length > 0) || Number.isNaN(local(start.value))) return;
+        end.value = new Date(local(start.value) + length).toISOString().slice(0, end.value.length);
+      });
+    }
+  });
+
+  // The tab of the list that is shown is in sight, and a notice is shown once.
+  addEventListener("DOMContentLoaded", () => {
+    const tab = document.querySelector(".tabs [aria-current]");
+    if (tab) tab.parentElement.scrollLeft = tab.offsetLeft - tab.parentElement.offsetLeft - 16;
+    const url = new URL(location);
+    if (!url.searchParams.has("notice")) return;
+    url.searchParams.delete("notice");
+    history.replaceState(history.state, "", url);
+  });
+
+  // What is done with ticked records says how many they are.
+  document.addEventListener("change", ({ target }) => {
+    const button = target.form?.id === "selection" && target.form.querySelector("button");
+    if (!button) return;
+    const ticked = document.querySelectorAll("input[type=checkbox][form=selection]:checked").length;
+    button.textContent = ticked === 1 ? "Apply to 1 record" : `Apply to ${ticked} records`;
+  });
+
   // What is under way is asked for again until it has ended.
   addEventListener("DOMContentLoaded", () => {
     if (!document.querySelector("[data-refresh]")) return;
@@ -297,6 +335,7 @@
     const boxes = [...document.querySelectorAll(`input[type=checkbox][form="${link.dataset.selectAll}"]`)];
     const all = boxes.every((box) => box.checked);
     for (const box of boxes) box.checked = !all;
+    boxes[0]?.dispatchEvent(new Event("change", { bubbles: true }));
   });
 
   document.addEventListener("click", (event) => {

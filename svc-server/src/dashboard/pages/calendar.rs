@@ -120,9 +120,9 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     let ids: Vec<String> = shown.filter_map(|entry| entry.contact_id).map(|id| id.to_string()).collect();
     let names = names_of(&cx.svc, tenant.id, ids.iter().map(String::as_str)).await?;
     let page = views::Page { cx, zone, view, date, today, names };
-    let about = format!("In the time zone {zone}. Cancelled entries are crossed out.");
+    let about = html! { span.head-only { "In the time zone " (zone) ". Cancelled entries are crossed out." } };
     let content = html! {
-        (heading("Calendar", &about, new_button(cx, &page, date)))
+        (heading_with("Calendar", about, new_button(cx, &page, date)))
         (tabs(cx, view, date))
         @if let Some(problem) = &problem { p.banner.bad role="alert" { (problem) } }
         div.between {
@@ -164,9 +164,9 @@ fn steps(cx: &Context<'_>, view: View, date: Date) -> Markup {
     let (before, after) = view.neighbours(date);
     html! {
         nav.actions aria-label="Dates" {
-            a.button href=(url(cx, view, before)) { "Previous " (view.name()) }
+            a.button href=(url(cx, view, before)) aria-label={ "Previous " (view.name()) } { "‹" }
             a.button href=(cx.url(&format!("/calendar?view={}", view.name()))) { "Today" }
-            a.button href=(url(cx, view, after)) { "Next " (view.name()) }
+            a.button href=(url(cx, view, after)) aria-label={ "Next " (view.name()) } { "›" }
         }
         form.filters method="get" action=(cx.url("/calendar")) {
             (filters::fold("Another date", false))

@@ -2,8 +2,10 @@
 
 use svc_core::accounts::shared_links::{self, SharedLink, SharedLinkPurpose};
 use svc_core::error::Error;
-use svc_core::prelude::InvoiceStatus;
+use svc_core::prelude::{InvoiceStatus, Patch, Quote, QuoteId, QuoteStatus, QuoteUpdate};
+use svc_core::resources::{crud, invoices};
 use svc_core::shared_documents::{self, SharedDocument};
+use svc_core::store::Tx;
 use svc_core::values::{Amount, RecordKind, TenantId};
 use uuid::Uuid;
 
@@ -96,7 +98,11 @@ pub(super) async fn card(
     let (is_draft, is_next) = (status == "draft", is_open(status) && status != "draft");
     let content = html! {
         @if may_send && is_draft {
-            p { "First mark it as sent: until then, the customer sees a draft." }
+            @if link.is_some() { p { "First mark it as sent: until then, the customer sees a draft." } }
+            @else { (post_button(cx, &format!("{}/share", kind.path(id)), "primary", html! {
+                (version_of(None))
+                input type="hidden" name="send" value="on";
+            }, "Mark as sent and make a link")) }
         }
         (about(cx, tenant, kind, id, is_next, link.as_ref(), &messages))
     };
@@ -163,7 +169,7 @@ fn about(
         @match link {
             None => {
                 @if cx.may(Role::Developer) {
-                    div.actions { (post_button(cx, &path("share"), if is_next { "primary" } else { "" }, version_of(None), "Make a link to send")) }
+                    div.actions { (post_button(cx, &path("share"), if is_next { "primary" } else { "" }, version_of(None), if is_next { "Make a link to send" } else { "Make a link" })) }
                 } @else {
                     p { "There is none." }
                 }
@@ -204,14 +210,35 @@ pub(super) fn link_version(link: Option<&SharedLink>) -> String {
 /// Makes or renews the link of the record in the path.
 pub(crate) async fn share(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let (kind, purpose, id) = record(cx)?;
-    let share = submit(cx, tenant.id, "dashboard.share", (purpose, id), async |tx, form| {
-        let (purpose, id) = form.input;
+    let sends = cx.form.given("send").is_some();
+    let share = submit(cx, tenant.id, "dashboard.share", (purpose, id, sends), async |tx, form| {
+        let (purpose, id, sends) = form.input;
         let before = shared_links::get(tx, form.tenant, purpose, Some(id)).await?;
         form.check_version(&link_version(before.as_ref()))?;
+        if sends {
+            send(tx, form.tenant, purpose, id).await?;
+        }
         shared_documents::share(tx, form.tenant, purpose, id, before.is_some()).await.map(drop)
     });
     share.await.map_err(refusal)?;
     Ok(cx.see_other(&format!("{}?notice=link-made", kind.path(id))))
+}
+
+/// Marks an invoice or a quote as sent, which must be a draft.
+async fn send(tx: &mut dyn Tx, tenant: TenantId, purpose: SharedLinkPurpose, id: Uuid) -> Result<(), Error> {
+    match purpose {
+        SharedLinkPurpose::Invoice => invoices::send(tx, tenant, id.into()).await.map(drop),
+        SharedLinkPurpose::Quote => {
+            let id: QuoteId = id.into();
+            let quote: Quote = crud::get(tx, tenant, id).await?;
+            if quote.status != QuoteStatus::Draft {
+                return Err(Error::PreconditionFailed);
+            }
+            let sent = QuoteUpdate { status: Patch::Set(QuoteStatus::Sent), ..QuoteUpdate::default() };
+            crud::update::<Quote>(tx, tenant, id, sent).await.map(drop)
+        }
+        SharedLinkPurpose::Calendar => Err(Error::NotFound),
+    }
 }
 
 /// Ends the link of the record in the path.

@@ -69,7 +69,7 @@ async fn next_days(cx: &Context<'_>, tenant: &Tenant, today: Date) -> Result<Mar
     let names = names_of(&cx.svc, tenant.id, contacts.iter().map(String::as_str)).await?;
     Ok(html! {
         @if !days.is_empty() {
-            (section("Today and tomorrow", html! {
+            div.today { (section("Today and tomorrow", html! {
                 @for day in &days {
                     @let more = day.in_order().count().saturating_sub(LISTED);
                     h3 { a href=(cx.url(&format!("/calendar?view=day&date={}", day.date))) { (long_date(day.date)) } }
@@ -90,7 +90,7 @@ async fn next_days(cx: &Context<'_>, tenant: &Tenant, today: Date) -> Result<Mar
                     }
                 }
                 @if read.is_cut { p.hint { "There are more entries than are read." } }
-            }))
+            })) }
         }
     })
 }

@@ -36,14 +36,14 @@ pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
         @for payment in &payments {
             tr {
                 th scope="row" { (minute(&tenant.time_zone, payment.paid_at)) }
-                td.fixed { a href=(cx.url(&INVOICES.path(payment.invoice_id))) { (payment.invoice_number) } }
-                td {
+                td.plain.fixed { a href=(cx.url(&INVOICES.path(payment.invoice_id))) { (payment.invoice_number) } }
+                td.plain {
                     @if let Some(id) = payment.contact_id {
                         a href=(cx.url(&CONTACTS.path(id))) { (short(names.get(&id).map_or("deleted", String::as_str))) }
                     }
                 }
-                td.number { @if payment.is_refund { "−" } (payment.amount.in_currency(payment.currency)) }
-                td { @if payment.is_refund { (badge(Tone::Warn, "refund")) " " } (payment.method.as_ref().map_or("", |m| m.as_str())) }
+                td.number { span.fixed { @if payment.is_refund { "−" } (payment.amount.in_currency(payment.currency)) } }
+                td.plain { @if payment.is_refund { (badge(Tone::Warn, "refund")) " " } (payment.method.as_ref().map_or("", |m| m.as_str())) }
                 td { (payment.reference.as_ref().map_or("", |r| r.as_str())) }
             }
         }

@@ -4,14 +4,14 @@
 use serde_json::Value;
 use svc_core::operation::AnyOperation;
 use svc_core::personal::{self, ErasureCreate};
-use svc_core::platform::operations::{INVOICE_JOB, PAY_INVOICE, REFUND_INVOICE};
+use svc_core::platform::operations::{INVOICE_JOB, PAY_INVOICE, REFUND_INVOICE, Records};
 use svc_core::prelude::*;
 use svc_core::resources::invoices::InvoiceStep;
 use svc_core::store::Repository;
 use svc_core::values::{Amount, RecordKind};
 use uuid::Uuid;
 
-use super::kinds::{BOOKINGS, INVOICES, JOBS, Kind, QUOTES};
+use super::kinds::{BOOKINGS, CONTACTS, INVOICES, JOBS, Kind, QUOTES};
 use super::record_forms::amount;
 use crate::dashboard::contact_file;
 use crate::dashboard::prelude::*;
@@ -28,15 +28,16 @@ pub(super) fn new_button(cx: &Context<'_>, kind: &Kind) -> Markup {
     }
 }
 
-/// Returns the choice between new records of the kinds that belong to contacts. `query` is what their forms begin with, and the
-/// class `primary` marks it as the likeliest step.
+/// Returns the choice between new records. `query` is what the forms of those that belong to contacts begin with; without one, a
+/// contact can be chosen too. The class `primary` marks it as the likeliest step.
 pub(super) fn new_menu(cx: &Context<'_>, query: &str, class: &str) -> Markup {
     html! {
         @if cx.may(Role::Developer) {
             details.confirm {
                 summary class={ "button " (class) } { "New " span aria-hidden="true" { "▾" } }
                 div {
-                    @for kind in [&BOOKINGS, &QUOTES, &JOBS, &INVOICES] {
+                    @let of_all = query.is_empty().then_some(&CONTACTS);
+                    @for kind in of_all.into_iter().chain([&BOOKINGS, &QUOTES, &JOBS, &INVOICES]) {
                         @let path = kind.path("new");
                         a.button href=(cx.url(&if query.is_empty() { path } else { format!("{path}?{query}") })) { "New " (kind.one) }
                     }
@@ -155,7 +156,7 @@ fn invoice_buttons(cx: &Context<'_>, invoice: &Invoice, customer: Option<&str>, 
     let of = customer.map(|name| format!(", of {name}")).unwrap_or_default();
     html! {
         @if invoice.allows(InvoiceStep::Send) {
-            (post_button(cx, &path("send"), "primary", version(), "Mark as sent"))
+            (post_button(cx, &path("send"), "", version(), "Mark as sent"))
         }
         @if invoice.allows(InvoiceStep::Pay) {
             @let question = format!("{number}{of}: {} of {total} is left to pay.", shown(left));
@@ -183,7 +184,9 @@ fn with_decimals(amount: &Amount) -> String {
 }
 
 /// The fields beside an amount, with their labels.
-const NOTES: [(&str, &str); 2] = [("method", "Method, such as card"), ("reference", "Reference")];
+const NOTES: [(&str, &str); 2] = [("method", "Method"), ("reference", "Reference")];
+/// What is suggested for the method of a payment.
+const METHODS: [&str; 4] = ["Bank transfer", "Card", "Cash", "Cheque"];
 
 /// Returns a form for an amount of an invoice, behind a button. Typed values stay when they are refused.
 #[expect(clippy::too_many_arguments, reason = "the texts of a form, which say nothing without their names")]
@@ -216,9 +219,11 @@ fn amount_form(
                     @let id = format!("{name}-{class}");
                     div.field {
                         label for=(id) { (label) }
-                        input id=(id) name=(name) type="text" value=(problem.map_or("", |_| cx.form.text(name))) autocomplete="off";
+                        input id=(id) name=(name) type="text" value=(problem.map_or("", |_| cx.form.text(name))) autocomplete="off"
+                            list=[(name == "method").then_some("methods")];
                     }
                 }
+                datalist id="methods" { @for method in METHODS { option value=(method) {} } }
                 button class=(class) type="submit" { (action) }
             }
         }
@@ -236,7 +241,7 @@ fn quote_buttons(cx: &Context<'_>, quote: &Quote, customer: Option<&str>, edit: 
             (post_button(cx, &path("convert"), "primary", html! {}, "Make the job"))
         }
         @if quote.status == QuoteStatus::Draft {
-            (post_button(cx, &path("send"), "primary", version_field(quote.updated_at), "Mark as sent"))
+            (post_button(cx, &path("send"), "", version_field(quote.updated_at), "Mark as sent"))
         }
         @if quote.awaits_decision() {
             (post_button(cx, &path("accept"), "primary", version_field(quote.updated_at), "Mark as accepted"))
@@ -274,8 +279,8 @@ fn booking_buttons(cx: &Context<'_>, booking: &Booking, edit: &Markup) -> Markup
 fn job_buttons(cx: &Context<'_>, job: &Job, edit: &Markup) -> Markup {
     let path = format!("/jobs/{}/invoice", job.id);
     let next = match job.status {
-        // Without a planned start, it would be in no calendar.
-        JobStatus::Quoted if job.scheduled_start.is_none() => None,
+        // It begins with a time, without which it would be in no calendar.
+        JobStatus::Quoted | JobStatus::OnHold if job.scheduled_start.is_none() => None,
         JobStatus::Quoted => Some(("schedule", "Mark as scheduled")),
         JobStatus::Scheduled | JobStatus::OnHold => Some(("start", "Start the job")),
         JobStatus::InProgress => Some(("complete", "Mark as completed")),
@@ -286,6 +291,7 @@ fn job_buttons(cx: &Context<'_>, job: &Job, edit: &Markup) -> Markup {
     let suggested = job.actual_total.or(job.estimated_total).as_ref().map(with_decimals).unwrap_or_default();
     let typed = problem.map_or(suggested.as_str(), |_| cx.form.text("amount"));
     html! {
+        @if next.is_none() && matches!(job.status, JobStatus::Quoted | JobStatus::OnHold) { (schedule_form(cx, job)) }
         @if let Some((step, label)) = next {
             (post_button(cx, &format!("/jobs/{}/{step}", job.id), "primary", version_field(job.updated_at), label))
         }
@@ -294,7 +300,7 @@ fn job_buttons(cx: &Context<'_>, job: &Job, edit: &Markup) -> Markup {
                 summary class=(invoice) { "Make the invoice" }
                 form method="post" action=(cx.url(&path)) {
                     (hidden(cx, &Form::default(), ""))
-                    p { "A draft of the invoice of " (job.job_number) " is made." }
+                    p { "Makes a draft invoice for " (job.job_number) ". Check the amount." }
                     div.field {
                         label for="invoiced" { "Amount" }
                         input id="invoiced" name="amount" type="text" inputmode="decimal" value=(typed) autocomplete="off"
@@ -307,6 +313,44 @@ fn job_buttons(cx: &Context<'_>, job: &Job, edit: &Markup) -> Markup {
         }
         (edit)
     }
+}
+
+/// Returns the form that plans a job, behind a button.
+fn schedule_form(cx: &Context<'_>, job: &Job) -> Markup {
+    let path = format!("/jobs/{}/schedule", job.id);
+    let problem = cx.problem_at(&path);
+    html! {
+        details.confirm open[problem.is_some()] {
+            summary.button.primary { "Schedule" }
+            form method="post" action=(cx.url(&path)) {
+                (hidden(cx, &Form::default(), &job.updated_at.to_string()))
+                @for (name, label) in PLANNED {
+                    div.field {
+                        label for=(name) { (label) }
+                        input id=(name) name=(name) type="datetime-local" value=(cx.form.text(name)) required[name == PLANNED[0].0];
+                    }
+                }
+                @if let Some(reason) = problem { p.error role="alert" { (reason) } }
+                button.primary type="submit" { "Schedule the job" }
+            }
+        }
+    }
+}
+
+/// The times of a job that is planned, with their labels.
+const PLANNED: [(&str, &str); 2] = [("scheduled_start", "Starts"), ("scheduled_end", "Ends, if that is known")];
+
+/// Marks the job in the path as scheduled, for the times of the form if it has any.
+pub(crate) async fn schedule(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+    let mut body = serde_json::json!({ "status": JobStatus::Scheduled.as_str() });
+    for (name, label) in PLANNED {
+        if let Some(text) = cx.form.given(name) {
+            let at = tenant.time_zone.time_of(text, "");
+            let at = at.map_err(|issue| PageError::Invalid(format!("{label}: the time {issue}.")))?;
+            body[name] = at.to_string().into();
+        }
+    }
+    change(cx, tenant.id, &Records::<Job>::UPDATE, &body.to_string(), "/jobs/{id}?notice=saved").await
 }
 
 /// Makes the invoice of the job in the path.

@@ -92,7 +92,7 @@ async fn page(
             div {
                 h2 { "Sessions" }
                 p.soft {
-                    "The people who are signed in to this account. A session ends by itself after twelve hours, or after an hour without use."
+                    "The people who are signed in to this account. A session ends by itself after twelve hours or an hour without use, and after 30 days where the person stays signed in."
                     @if let Some(owner) = cx.sandbox_of.get() {
                         " Members of " (owner) " use its sandbox with the same role, and their sessions are listed there."
                     }

@@ -23,13 +23,14 @@ pub(crate) async fn show(site: &Site, parts: &Parts) -> Result<PageResponse, Pag
     let waiting = consent::waiting_app(site, parts).await?;
     let content = html! {
         @if let Some(token) = token {
-            p { "This link works once. It begins a session of at most twelve hours in this browser." }
+            p { "This link works once. It begins a session in this browser, which ends after an hour without use and after twelve hours." }
             @if let Some(app) = &waiting {
                 p { "After that you see what " (isolated(app.name.as_str())) " asks for." }
             }
             form method="post" action={ (site.base) "/sign-in" } {
                 input type="hidden" name="token" value=(token);
                 @if let Some(page) = page { input type="hidden" name="page" value=(page); }
+                label.line { input type="checkbox" name="remember" value="on"; "Stay signed in on this device for 30 days" }
                 button.primary type="submit" autofocus { "Sign in" }
             }
         } @else {
@@ -44,7 +45,12 @@ pub(crate) async fn show(site: &Site, parts: &Parts) -> Result<PageResponse, Pag
 
 /// Uses a link up and begins a session.
 pub(crate) async fn use_link(site: &Site, parts: &Parts, form: &Form) -> Result<PageResponse, PageError> {
-    let new = match site.svc.dashboard().sign_in(form.text("token")).await {
+    let (dashboard, token) = (site.svc.dashboard(), form.text("token"));
+    let new = match form.given("remember") {
+        Some(_) => dashboard.sign_in_remembered(token).await,
+        None => dashboard.sign_in(token).await,
+    };
+    let new = match new {
         Err(Error::NotAllowed(reason)) => return Err(PageError::UsedLink(reason)),
         result => result?,
     };
@@ -69,7 +75,7 @@ pub(super) fn signed_in(
     let session = &new.session;
     tracing::info!(session = %session.id, identity = session.identity, tenant = session.tenant_id.map(tracing::field::display), "signed in to the dashboard");
     let response = consent::after_sign_in(site, parts, page.unwrap_or("/"));
-    match cookies::session_cookie(new.token.reveal(), is_secure) {
+    match cookies::session_cookie(new, is_secure) {
         Some(cookie) => response.cookie(cookie),
         None => response,
     }

@@ -16,7 +16,7 @@ pub(crate) const CONTACTS: Kind = Kind {
     icon: "contact",
     statuses: Vec::new,
     name: &["first_name", "last_name"],
-    columns: &[("Email", "email"), ("Company", "company_name"), ("Phone", "phone"), ("Suburb or city", "city")],
+    columns: &[("Phone", "phone"), ("Email", "email"), ("Company", "company_name"), ("Suburb or city", "city")],
     file: "id first_name last_name email phone company_name city state postcode created_at updated_at",
     form: &[
         field("first_name", "First name", Line, ""),

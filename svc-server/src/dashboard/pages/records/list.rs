@@ -32,7 +32,7 @@ pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     if !search.is_empty() && !narrows(kind, search) {
         let path = match contact_with(cx, tenant, kind, search).await? {
             Some(contact) => format!("{path}?contact={contact}"),
-            None => format!("/find?{}", layout::query(&[("q", search)])),
+            None => everywhere(search),
         };
         return Ok(cx.see_other(&path));
     }
@@ -51,6 +51,11 @@ pub(crate) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
         Err(Error::InvalidCursor) => Err(Error::InvalidCursor.to_string()),
         Err(other) => return Err(other.into()),
     };
+    // A part of a number is found there.
+    let has_none = found.as_ref().is_ok_and(|(records, _)| records.is_empty());
+    if has_none && !cx.query.text("search").is_empty() && !matches!(kind.records, RecordKind::Contact) {
+        return Ok(cx.see_other(&everywhere(cx.query.text("search"))));
+    }
     let records = found.as_ref().map_or(&[][..], |(records, _)| records);
     let contacts = records.iter().map(|record| text(record, "contact_id")).chain([cx.query.text("contact")]);
     let values = FieldValues::new(cx, tenant, contacts).await?;
@@ -92,6 +97,11 @@ fn narrows(kind: &Kind, text: &str) -> bool {
     }
 }
 
+/// Returns the path of the search in all records.
+fn everywhere(text: &str) -> String {
+    format!("/find?{}", layout::query(&[("q", text)]))
+}
+
 /// Returns the contact whose records a search in their list means, if only one has the text.
 async fn contact_with(cx: &Context<'_>, tenant: &Tenant, kind: &Kind, text: &str) -> Result<Option<ContactId>, Error> {
     if matches!(kind.records, RecordKind::Contact) {
@@ -123,7 +133,7 @@ fn none_yet(cx: &Context<'_>, kind: &Kind) -> Markup {
 fn filter_form(cx: &Context<'_>, kind: &Kind, path: &str, values: &FieldValues<'_>, is_filtered: bool) -> Markup {
     let contact = cx.query.given("contact");
     let searched = match kind.records {
-        RecordKind::Contact => "Name or email",
+        RecordKind::Contact => "Name, phone or email",
         RecordKind::Invoice | RecordKind::Job => "Number or contact",
         RecordKind::Quote | RecordKind::Booking => "Contact",
     };

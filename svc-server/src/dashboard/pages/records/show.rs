@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::table::record_table;
 use super::values::{is_zero, money, text};
-use super::{FieldValues, Selection, find, get, label, name, short, status_tone, words};
+use super::{FieldValues, PAGE, Selection, find, get, label, name, short, status_tone, words};
 use crate::dashboard::pages::audit::ChangeTable;
 use crate::dashboard::pages::calendar::days::takes_days;
 use crate::dashboard::pages::customer_links;
@@ -42,6 +42,7 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
         Ok(contact) => if_found(get(account, &CONTACTS, contact).await)?,
         Err(_) => None,
     };
+    let job = job_of(cx, tenant, kind, &record).await?;
     let customer = contact.as_ref().map(|contact| self::name(&CONTACTS, contact));
     // A job is known by its title, and then by its number.
     let (named, title) = (name(kind, &record), text(&record, "title"));
@@ -67,7 +68,10 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
                 @if matches!(kind.records, RecordKind::Contact) { (outstanding_of(cx, tenant, id.into()).await?) }
             }
             div {
-                (section("Details", details(kind, &record, contact.as_ref(), &values)))
+                (section("Details", html! {
+                    @if let Some(job) = &job { (facts(&[("Job".to_owned(), job_link(cx, job))])) }
+                    (details(kind, &record, contact.as_ref(), &values))
+                }))
                 @if matches!(kind.records, RecordKind::Invoice) { (payments(cx, tenant, id.into()).await?) }
             }
         }
@@ -89,17 +93,21 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     Ok(layout::page(cx, Some(tenant), &short(&name), &content))
 }
 
-/// Returns what a record is about in a line: its number if that is no heading, the contact, the amount, and when it is due or takes place. For a contact, how it is
-/// reached.
+/// Returns what a record is about in a line: its number if that is no heading, the contact, the amount, and when it is due or takes
+/// place. For a contact, how it is reached.
 fn summary(
     number: String,
     record: &Map<String, Value>,
     values: &FieldValues<'_>,
     zone: &TimeZone,
     now: Timestamp,
-) -> String {
+) -> Markup {
     let amount = ["outstanding", "total", "actual_total", "estimated_total"];
     let amount = amount.iter().find_map(|field| record.get(*field).filter(|amount| !is_zero(Some(amount))));
+    let amount = amount.map(|amount| match record.get("total") {
+        Some(total) if total != amount => format!("{} left of {}", money(record, amount), money(record, total)),
+        _ => money(record, amount),
+    });
     let due = || match (text(record, "status"), Date::parse(text(record, "due_date"))) {
         ("paid", _) => {
             Some(format!("paid {}", zone.date_at(Timestamp::parse(text(record, "paid_at")).ok()?).in_words()))
@@ -119,11 +127,44 @@ fn summary(
         words("phone"),
         words("city"),
         values.contact(text(record, "contact_id")).map(|name| short(&without_bidi_controls(name))),
-        amount.map(|amount| money(record, amount)),
+        amount,
         due().or_else(|| date("valid_until", "valid until")),
         time("start_time").or_else(|| time("scheduled_start")),
     ];
-    parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
+    let is_short = |part: &str| part.chars().count() <= LINE;
+    html! {
+        @for (at, part) in parts.iter().flatten().enumerate() {
+            @if at > 0 { " · " }
+            span.nowrap[is_short(part)] { (part) }
+        }
+    }
+}
+
+/// The most characters of a part that stays in one line.
+const LINE: usize = 30;
+
+/// Returns the job that a quote has become or an invoice is for, among the newest of its contact.
+async fn job_of(
+    cx: &Context<'_>,
+    tenant: &Tenant,
+    kind: &Kind,
+    record: &Map<String, Value>,
+) -> Result<Option<Map<String, Value>>, Error> {
+    let field = match kind.records {
+        RecordKind::Invoice => "invoice_id",
+        RecordKind::Quote if text(record, "status") == QuoteStatus::Converted.as_str() => "quote_id",
+        _ => return Ok(None),
+    };
+    let Ok(contact) = text(record, "contact_id").parse() else { return Ok(None) };
+    let params = ListParams { limit: Limit::new(PAGE), ..ListParams::default() };
+    let (jobs, _) = find(cx.svc.account(tenant.id), &JOBS, &Selection::of(contact), params).await?;
+    Ok(jobs.into_iter().find(|job| text(job, field) == text(record, "id")))
+}
+
+/// Returns the link to a job, with its title and its number.
+fn job_link(cx: &Context<'_>, job: &Map<String, Value>) -> Markup {
+    let title = format!("{} ({})", short(&without_bidi_controls(text(job, "title"))), text(job, "job_number"));
+    html! { a href=(cx.url(&JOBS.path(text(job, "id")))) { (title) } }
 }
 
 /// The fields of the address of a contact, and of the site of a job: each is shown as one.
@@ -138,7 +179,7 @@ fn details(
     values: &FieldValues<'_>,
 ) -> Markup {
     const MORE: [&str; 2] = ["created_at", "updated_at"];
-    // Number, title and status are in the heading. The contact stands beside it, and a job repeats what is known of it.
+    // Name, title and status are in the heading. The contact stands beside it, and a job repeats what is known of it.
     let is_left_out = |field: &str| {
         let of_contact = match field {
             "contact_id" => contact.map(|contact| text(contact, "id").to_owned()),
@@ -148,11 +189,11 @@ fn details(
             _ => None,
         };
         let is_repeated = of_contact.is_some_and(|known| known == text(record, field));
-        let is_number = field.ends_with("_number") && kind.name == [field];
+        let is_name = kind.name.contains(&field);
         let is_of_place = HOME.contains(&field) || SITE.contains(&field);
         let is_shown_elsewhere = matches!(field, "currency" | "id" | "status" | "title") || is_of_place;
         let is_empty = record.get(field).is_none_or(Value::is_null);
-        is_empty || is_repeated || is_number || is_shown_elsewhere || MORE.contains(&field)
+        is_empty || is_repeated || is_name || is_shown_elsewhere || MORE.contains(&field)
     };
     let shown = |field: &str| (capitalized(&label(field)), values.value(record, field));
     let fields = record.keys().filter(|field| !is_left_out(field)).map(|field| shown(field));
@@ -173,7 +214,10 @@ fn details(
 /// Returns the name of a contact, and how and where it is reached.
 fn reached(cx: &Context<'_>, contact: &Map<String, Value>, values: &FieldValues<'_>) -> Markup {
     let ways = ["phone", "email"].into_iter().filter(|way| !text(contact, way).is_empty());
-    let ways = ways.map(|way| (capitalized(&label(way)), values.value(contact, way)));
+    let text_message = |way| {
+        html! { @if way == "phone" { " · " a href=(sms(text(contact, "phone"), "")) { "Text" } } }
+    };
+    let ways = ways.map(|way| (capitalized(&label(way)), html! { (values.value(contact, way)) (text_message(way)) }));
     html! {
         p { a href=(cx.url(&CONTACTS.path(text(contact, "id")))) { (isolated(&short(&name(&CONTACTS, contact)))) } }
         (facts(&ways.chain(address("Address", contact, &HOME)).collect::<Vec<_>>()))
@@ -269,14 +313,14 @@ async fn payments(cx: &Context<'_>, tenant: &Tenant, invoice: InvoiceId) -> Resu
         "Payments",
         html! {
             @if payments.is_empty() {
-                p.soft { "None yet. Payments before an import are not known." }
+                p.soft { "No payments recorded." }
             } @else {
                 (table("Payments", &["Received", "Amount", "Method", "Reference"], html! {
                     @for payment in &payments {
                         tr {
                             th scope="row" { (minute(&tenant.time_zone, payment.paid_at)) }
-                            td.number { @if payment.is_refund { "−" } (payment.amount.in_currency(payment.currency)) }
-                            td {
+                            td.number { span.fixed { @if payment.is_refund { "−" } (payment.amount.in_currency(payment.currency)) } }
+                            td.plain {
                                 @if payment.is_refund { (badge(Tone::Warn, "refund")) " " }
                                 (payment.method.as_ref().map_or("", |method| method.as_str()))
                             }

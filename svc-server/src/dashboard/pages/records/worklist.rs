@@ -106,7 +106,8 @@ pub(super) async fn show(
     if let Contents::Days(days) = list.contents {
         return show_days(cx, tenant, list, days).await;
     }
-    let today = cx.svc.account(tenant.id).today().await?;
+    let mut today = cx.svc.account(tenant.id).today().await?;
+    today.unpaid.sort_by_key(|invoice| (invoice.due_date.is_none(), invoice.due_date));
     let records = match list.contents {
         Contents::ExpiringQuotes => today.expiring.iter().map(object).collect::<Result<Vec<_>, _>>()?,
         Contents::AcceptedQuotes => today.accepted.iter().map(object).collect::<Result<_, _>>()?,
