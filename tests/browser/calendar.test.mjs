@@ -90,6 +90,21 @@ test("an entry opens its record, and a free day or hour the form of a booking wi
   await page.context().close();
 });
 
+test("a booking that is moved keeps its length, until its end is typed", async () => {
+  const page = await open(browser, demo.url);
+  await signIn(page, demo.linkFor(demo.variables.SVC_TENANT, "developer"));
+  await page.goto(`${demo.url}/dashboard/bookings/${bookings[2].id}/edit`);
+  const [starts, ends] = ["start_time", "end_time"].map((name) => page.locator(`input[name=${name}]`));
+  assert.deepEqual([await starts.inputValue(), await ends.inputValue()], ["2031-03-19T13:02", "2031-03-19T14:02"]);
+  await starts.fill("2031-03-21T23:30");
+  assert.equal(await ends.inputValue(), "2031-03-22T00:30");
+  await ends.fill("2031-03-22T02:00");
+  await starts.fill("2031-03-21T09:00");
+  assert.equal(await ends.inputValue(), "2031-03-22T02:00");
+  assertNoFaults(page, "the form of a booking");
+  await page.context().close();
+});
+
 test("a calendar program reads the address that an owner creates, until it is revoked", async () => {
   const page = await open(browser, demo.url);
   await signIn(page, demo.linkFor(demo.variables.SVC_TENANT, "owner"));

@@ -20,8 +20,8 @@ use crate::values;
 pub(crate) enum DashboardCommand {
     /// Make a link that signs a person in to the dashboard.
     ///
-    /// The link works once, for ten minutes. Opening it in a browser begins a session of at most twelve hours. Give it to
-    /// that person alone. The dashboard's list of sessions shows who is signed in.
+    /// The link works once, for ten minutes. Opening it in a browser begins a session of twelve hours, or of 30 days where
+    /// the person stays signed in. Give it to that person alone. The dashboard's list of sessions shows who is signed in.
     #[command(after_help = "Examples:\n  svc dashboard link\n  \
                       svc dashboard link --role viewer --url https://api.example.com\n  \
                       svc dashboard link --email ada@example.com\n  \

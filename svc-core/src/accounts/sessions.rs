@@ -6,8 +6,8 @@
 //! with the role at each request as well: a link proves no address. All can show the sandbox of their tenant in its place, with the
 //! same role: a sandbox needs no members of its own. A session that was begun for a sandbox sees the sandbox alone.
 //!
-//! A session ends after twelve hours, after an hour without a
-//! request, or when it is revoked, which deletes it. Its token has 256 random bits, of which the store keeps the SHA-256
+//! A session ends after twelve hours, after an hour without a request, or when it is revoked, which deletes it. One that a browser is
+//! to remember ends after 30 days instead. Its token has 256 random bits, of which the store keeps the SHA-256
 //! only. It is looked up for each request, so a revocation holds from the next request on.
 
 use std::time::Duration;

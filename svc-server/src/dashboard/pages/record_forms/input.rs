@@ -103,14 +103,26 @@ async fn json(
     })
 }
 
-/// Returns an amount of money as a number of JSON, or says what is wrong with it.
+/// Returns an amount of money as a number of JSON, or says what is wrong with it. Groups of three digits may have
+/// commas where there is a point as well, as pages show it: `1,450.00`.
 pub(crate) fn amount(text: &str) -> Result<String, String> {
+    let plain = without_commas(text);
+    let text = plain.as_deref().unwrap_or(text);
     // An exponent is a slip of the finger here.
     match Decimal::parse(text) {
         Ok(_) if !text.contains(['e', 'E']) => Ok(number(text)),
         Ok(_) => Err("The amount must be a number such as 1500.95.".to_owned()),
         Err(issue) => Err(format!("The amount {issue}, with a point and without spaces or commas.")),
     }
+}
+
+/// Returns an amount with groups of three digits and a point without its commas. Without the point, a comma can stand for one.
+fn without_commas(text: &str) -> Option<String> {
+    let (whole, decimals) = text.split_once('.')?;
+    let mut groups = whole.split(',');
+    let is_first = groups.next().is_some_and(|first| (1..=3).contains(&first.len()));
+    let is_grouped = is_first && groups.all(|group| group.len() == 3);
+    is_grouped.then(|| format!("{}.{decimals}", whole.replace(',', "")))
 }
 
 /// Returns an amount as a number of JSON, which has no zeros at its beginning.
@@ -171,10 +183,26 @@ mod tests {
 
     #[test]
     fn amounts_are_typed_with_a_point_and_without_an_exponent() {
-        for (typed, json) in [("149.50", "149.50"), ("007", "7"), ("0", "0"), ("00.5", "0.5"), ("0.25", "0.25")] {
+        for (typed, json) in
+            [("149.50", "149.50"), ("007", "7"), ("0", "0"), ("00.5", "0.5"), ("0.25", "0.25"), ("1,450.00", "1450.00")]
+        {
             assert_eq!(amount(typed).unwrap(), json);
         }
-        for wrong in ["1,50", "1e3", "$5", "-1", "1 000", "NaN", ".5", "5.", "9999999999999"] {
+        for wrong in [
+            "1,50",
+            "1,450",
+            "14,50.00",
+            ",450.00",
+            "1,4500.00",
+            "1e3",
+            "$5",
+            "-1",
+            "1 000",
+            "NaN",
+            ".5",
+            "5.",
+            "9999999999999",
+        ] {
             assert!(amount(wrong).is_err(), "{wrong}");
         }
     }
