@@ -5,6 +5,7 @@ mod file;
 mod list;
 pub(crate) mod selected;
 mod show;
+mod summary;
 mod table;
 mod values;
 mod worklist;

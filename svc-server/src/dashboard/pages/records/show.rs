@@ -10,8 +10,9 @@ use svc_core::resources::invoices::MAX_SUMMED;
 use svc_core::values::RecordKind;
 use uuid::Uuid;
 
+use super::summary::summary;
 use super::table::record_table;
-use super::values::{is_zero, money, text};
+use super::values::text;
 use super::{FieldValues, PAGE, Selection, find, get, label, name, short, status_tone, words};
 use crate::dashboard::pages::audit::ChangeTable;
 use crate::dashboard::pages::calendar::days::takes_days;
@@ -92,56 +93,6 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
     };
     Ok(layout::page(cx, Some(tenant), &short(&name), &content))
 }
-
-/// Returns what a record is about in a line: its number if that is no heading, the contact, the amount, and when it is due or takes
-/// place. For a contact, how it is reached.
-fn summary(
-    number: String,
-    record: &Map<String, Value>,
-    values: &FieldValues<'_>,
-    zone: &TimeZone,
-    now: Timestamp,
-) -> Markup {
-    let amount = ["outstanding", "total", "actual_total", "estimated_total"];
-    let amount = amount.iter().find_map(|field| record.get(*field).filter(|amount| !is_zero(Some(amount))));
-    let amount = amount.map(|amount| match record.get("total") {
-        Some(total) if total != amount => format!("{} left of {}", money(record, amount), money(record, total)),
-        _ => money(record, amount),
-    });
-    let due = || match (text(record, "status"), Date::parse(text(record, "due_date"))) {
-        ("paid", _) => {
-            Some(format!("paid {}", zone.date_at(Timestamp::parse(text(record, "paid_at")).ok()?).in_words()))
-        }
-        ("cancelled", _) | (_, Err(_)) => None,
-        ("overdue", Ok(due)) => match zone.date_at(now).days() - due.days() {
-            1 => Some("1 day overdue".to_owned()),
-            days => Some(format!("{days} days overdue")),
-        },
-        (_, Ok(due)) => Some(format!("due {}", due.in_words())),
-    };
-    let date = |field, words: &str| Some(format!("{words} {}", Date::parse(text(record, field)).ok()?.in_words()));
-    let time = |field| Some(minute_in_words(zone, Timestamp::parse(text(record, field)).ok()?));
-    let words = |field| Some(short(&without_bidi_controls(text(record, field)))).filter(|words| !words.is_empty());
-    let parts = [
-        Some(number).filter(|number| !number.is_empty()),
-        words("phone"),
-        words("city"),
-        values.contact(text(record, "contact_id")).map(|name| short(&without_bidi_controls(name))),
-        amount,
-        due().or_else(|| date("valid_until", "valid until")),
-        time("start_time").or_else(|| time("scheduled_start")),
-    ];
-    let is_short = |part: &str| part.chars().count() <= LINE;
-    html! {
-        @for (at, part) in parts.iter().flatten().enumerate() {
-            @if at > 0 { " · " }
-            span.nowrap[is_short(part)] { (part) }
-        }
-    }
-}
-
-/// The most characters of a part that stays in one line.
-const LINE: usize = 30;
 
 /// Returns the job that a quote has become or an invoice is for, among the newest of its contact.
 async fn job_of(
