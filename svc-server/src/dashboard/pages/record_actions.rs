@@ -185,7 +185,7 @@ fn with_decimals(amount: &Amount) -> String {
 
 /// The fields beside an amount, with their labels.
 const NOTES: [(&str, &str); 2] = [("method", "Method"), ("reference", "Reference")];
-/// What is suggested for the method of a payment.
+/// The suggestions for the method of a payment.
 const METHODS: [&str; 4] = ["Bank transfer", "Card", "Cash", "Cheque"];
 
 /// Returns a form for an amount of an invoice, behind a button. Typed values stay when they are refused.

@@ -1,4 +1,4 @@
-//! What a record is about, in a line below its heading.
+//! The line below the heading of a record, which says what the record is about.
 
 use serde_json::{Map, Value};
 use svc_core::prelude::*;
