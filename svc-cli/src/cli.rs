@@ -20,7 +20,7 @@ use crate::output::{Outcome, Output};
 use crate::session::Session;
 use crate::times;
 
-/// Manage an SVC database: accounts, API keys, invoices and webhooks.
+/// Manage an svc database: accounts, API keys, invoices and webhooks.
 ///
 /// `svc` opens the database directly and can run while servers use it. A running server sees a change from its next
 /// request on. With --server or --profile, it works on a server elsewhere through its platform API. Results are written to

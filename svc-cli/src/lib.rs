@@ -1,4 +1,4 @@
-//! The `svc` command line, which manages an SVC database while servers use it.
+//! The `svc` command line, which manages an svc database while servers use it.
 //!
 //! This package is a library as well as a program, so that the reference generator and the tests can use [`cli::Cli`]:
 //!

@@ -1,4 +1,4 @@
-//! A client of the SVC API.
+//! A client of the svc API.
 //!
 //! It speaks the public API of a service with the records of [`svc_core`]: a [`Contact`](prelude::Contact) that you
 //! read is the type that the service wrote, with exact amounts and parsed times. Failures on the way are handled

@@ -197,8 +197,8 @@ fn page(mount: &str, base: &str, bar: &str, key: &str) -> String {
 fn index(mount: &str, base: &str) -> String {
     let mut text = String::from(
         "# svc\n\n\
-         > The API of a business platform: contacts, invoices, bookings, quotes, jobs, and webhooks about what happens to \
-         them.\n\n",
+         > A server for business records: contacts, invoices, quotes, bookings and jobs of many accounts, as JSON over HTTP, \
+         with webhooks about every change.\n\n",
     );
     text.push_str("## Documentation\n\n");
     for Page { name, about, .. } in PAGES {

@@ -1,10 +1,10 @@
 //! The HTTP API of [`svc_core`] as a service, and the program that serves it.
 //!
-//! [`Api`] responds to requests. Call it directly, as below, mount it in an axum or tower application
-//! (`examples/axum.rs`, `actix.rs`, `hyper.rs`), or let [`program::serve`] listen for it. The other modules are:
+//! [`Builder`] makes an [`Api`], which responds to requests, and its [`Background`], which sends webhooks. Mount the first and run
+//! the second, as below and in `examples/axum.rs`, `actix.rs` and `hyper.rs`, or let [`program::serve`] listen. The modules are:
 //!
 //! - [`api`]: the operations, the order of checks, and the OpenAPI document
-//! - [`kernel`]: what all that answers requests shares, such as rate limits and failures
+//! - [`kernel`]: the parts that all surfaces share, such as rate limits and errors
 //! - `mcp` (a feature, see [`Builder`]): tools for assistants
 //! - `dashboard` (a feature): pages for people, in the browser
 //! - [`deliver`]: the client that sends webhooks
@@ -14,18 +14,22 @@
 //! - [`program`]: flags, listeners and the life of the process
 //!
 //! ```
-//! use svc_core::env::Env;
-//! use svc_core::store::memory::MemoryStore;
-//! # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
-//! let store = std::sync::Arc::new(MemoryStore::new(Env::system()));
-//! let api = svc_server::Api::new(store, svc_server::Settings::default());
-//! let request = http::Request::get("/healthz").header("host", "localhost");
-//! let request = request.body(http_body_util::Empty::<bytes::Bytes>::new()).unwrap();
-//! assert_eq!(api.call(request, [127, 0, 0, 1].into()).await.status(), 200);
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+//! use svc_core::prelude::*;
+//! use svc_server::Builder;
+//!
+//! let svc = Svc::in_memory();
+//! let (api, background) = Builder::new(&svc).mount("/business").build();
+//! let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+//! let background = tokio::spawn(background.run(async { drop(stopped.await) }));
+//! // Here the application serves `api` below /business, until it is stopped.
+//! # drop(api);
+//! drop(stop);
+//! background.await.unwrap();
 //! # });
 //! ```
 //!
-//! With the feature `otlp` the program sends spans to an OpenTelemetry collector; see [`telemetry::init`].
+//! With the feature `otlp` the program exports traces, metrics and the log to an OpenTelemetry collector; see [`telemetry::init`].
 
 pub mod api;
 mod background;

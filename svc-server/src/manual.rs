@@ -49,7 +49,7 @@ pub(crate) const PAGES: &[Page] = {
         "operations/log-lines": "Each line of the server's log, and what to do about it.",
         "operations/deliveries": "A delivery that does not arrive, failed attempts, paused endpoints, replays.",
         "operations/retention": "How long data is kept, and how it is deleted.",
-        "operations/limits": "Rate limits and the number of webhooks of an account.",
+        "operations/account-limits": "Rate limits and the number of webhooks of an account.",
         "operations/sizing": "Processors, memory, disk and open files to plan with.",
         "operations/import": "Importing contacts and invoices from files of other programs.",
         "operations/erase": "Returning or erasing the personal data of a contact.",

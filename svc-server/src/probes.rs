@@ -35,7 +35,7 @@ impl Probes {
         Self { kernel, has_metrics: false }
     }
 
-    /// Returns those of the listener for operators.
+    /// Returns those of the operations listener.
     pub(crate) fn with_metrics(kernel: Arc<Kernel>) -> Self {
         Self { kernel, has_metrics: true }
     }

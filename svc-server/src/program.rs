@@ -2,7 +2,7 @@
 //!
 //! # Startup
 //!
-//! The database is opened and migrated first, then the public listener and the one for operators are bound. When both
+//! The database is opened and migrated first, then the listeners are bound: public, platform and operations. When all
 //! accept connections, the line `listening on URL` goes to stdout, for supervisors and scripts that start the server. All
 //! log messages go to stderr.
 //!
@@ -48,7 +48,7 @@ static DEFAULT_OPS_LISTEN: ListenAddress = ListenAddress::local(9464);
 const DEMO_LOG: &str = "info,svc_server::deliver=warn,svc_server::program=warn,svc_server::background=warn";
 /// How long to wait for blocked threads, such as DNS lookups, after everything else has ended.
 const THREAD_SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(500);
-/// The highest number of connections to the listener for operators.
+/// The highest number of connections to the operations listener.
 const MAX_OPS_CONNECTIONS: u32 = 64;
 
 /// Runs the program with the arguments and the environment of the process, and returns its exit code.
@@ -217,8 +217,8 @@ async fn serve(config: Config) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Binds the listener for operators. The default address may be in use by another server on this machine; then there is no
-/// listener for operators. An address that was configured must be free.
+/// Binds the operations listener. The default address may be in use by another server on this machine; then there is no
+/// operations listener. An address that was configured must be free.
 async fn listen_for_operators(configured: Option<&ListenAddress>) -> Result<Option<Server>, RunError> {
     let address = configured.unwrap_or(&DEFAULT_OPS_LISTEN);
     match Server::listen(address, MAX_OPS_CONNECTIONS).await {

@@ -31,7 +31,7 @@ const OPERATIONS: &[&str] = &[
     include_str!("../../docs/operations/upgrade.md"),
     include_str!("../../docs/operations/move-to-postgresql.md"),
     include_str!("../../docs/operations/retention.md"),
-    include_str!("../../docs/operations/limits.md"),
+    include_str!("../../docs/operations/account-limits.md"),
     include_str!("../../docs/operations/deliveries.md"),
     include_str!("../../docs/operations/event-kinds.md"),
     include_str!("../../docs/operations/background.md"),

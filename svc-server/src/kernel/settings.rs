@@ -54,13 +54,13 @@ pub struct Settings {
     /// document names its server by a whole URL, for programs that read the document elsewhere, and tools for assistants
     /// ([`Surfaces::mcp`](crate::Surfaces::mcp)) are for the pages of this origin.
     pub public_url: Option<String>,
-    /// The client with which the dashboard tries endpoints, by one request each, and reads the documents of apps.
+    /// The client that sends the dashboard's tests of endpoints and reads the documents of apps.
     /// [`Builder::build`](crate::Builder::build) sets it to the client of deliveries. With `None`, neither can be done.
     pub webhook_client: Option<Arc<dyn WebhookClient>>,
     /// The URL that operational events are sent to, such as that an account was approved. None by default: then they are not
-    /// recorded, and a subscription of an earlier URL is disabled. All processes on a database need the same.
+    /// recorded, and the webhook of an earlier URL is disabled. All processes on a database need the same.
     pub platform_webhook: Option<WebhookUrl>,
-    /// The proxy that deliveries, operational events, requests for access tokens and tries of endpoints go through. None by
+    /// The proxy that deliveries, operational events, requests for access tokens, tests of endpoints and the documents of apps go through. None by
     /// default.
     pub egress_proxy: Option<EgressProxy>,
     /// Resolves the hosts of webhook URLs.

@@ -33,7 +33,7 @@ const EXAMPLES: &str = "Examples:
       Try the API on a temporary database with sample data.
   svc-server --database-url sqlite:///var/lib/svc/svc.db --listen 0.0.0.0:8080
       Serve the API from a SQLite file.
-  svc-server --database-url postgres://svc@db.internal/svc?sslmode=require --listen 0.0.0.0:8080
+  svc-server --database-url 'postgres://svc@db.internal/svc?sslmode=verify-full&sslrootcert=system' --listen 0.0.0.0:8080
       Serve the API from PostgreSQL. SVC_SECRET_KEY, the same on every node, encrypts the secrets in the database.
   SVC_LISTEN=127.0.0.1:0 SVC_LOG_FORMAT=json svc-server
       Listen on a free port, and write the log as JSON.
@@ -41,7 +41,7 @@ const EXAMPLES: &str = "Examples:
 Exit codes: 0 stopped by SIGTERM or SIGINT, 1 failed, 2 invalid usage, 5 database unreachable.
 The environment variable SVC_LOG filters the log by level and module, as in SVC_LOG=warn. The default is info.";
 
-/// Serve the business operations API and send its webhook deliveries.
+/// A server for business records: serves the API and sends webhooks.
 #[derive(Debug, Parser)]
 #[command(name = "svc-server", version, after_help = EXAMPLES, disable_help_subcommand = true)]
 pub struct Config {
@@ -80,8 +80,8 @@ pub struct Config {
     #[arg(long, env = "SVC_DATABASE_PLANNER_SETTINGS", value_enum)]
     pub database_planner_settings: Option<Switch>,
 
-    /// The address and port for operators, which serves /metrics, /healthz and /readyz apart from the public listener. The
-    /// default is 127.0.0.1:9464, if that port is free.
+    /// The address and port of the operations listener, which serves /metrics, /healthz and /readyz. The default is
+    /// 127.0.0.1:9464, if that port is free.
     #[arg(long, env = "SVC_OPS_LISTEN", value_name = "ADDRESS", global = true)]
     pub ops_listen: Option<ListenAddress>,
 
@@ -123,8 +123,8 @@ pub struct Config {
     #[arg(long, env = "SVC_MAX_WEBHOOKS", value_name = "N", default_value_t = DEFAULT_MAX_WEBHOOKS, value_parser = parse_max_webhooks)]
     pub max_webhooks: u32,
 
-    /// A JSON file with the event kinds of your own, beside those of the service: an object that has the JSON Schema of the
-    /// data of each kind under its name, such as order.shipped. Every node needs the same file.
+    /// A JSON file with your own event kinds: an object of JSON Schemas by the names of their kinds, such as order.shipped. The
+    /// same on every node.
     #[arg(long, env = "SVC_EVENT_KINDS", value_name = "FILE", value_hint = ValueHint::FilePath, value_parser = event_kinds())]
     pub event_kinds: Option<EventKinds>,
 
@@ -146,8 +146,8 @@ pub struct Config {
     pub webhook_concurrency: u32,
 
     /// An HTTP proxy that all webhook deliveries go through (CONNECT), such as http://USER:PASSWORD@HOST:PORT, so that receivers
-    /// can allow static addresses. Addresses are still resolved and checked here. Set it in the environment or in the file of
-    /// settings: other users can see the flags of a process.
+    /// can allow static addresses. Addresses are still resolved and checked here. Set it in the environment, as other users can
+    /// see flags.
     #[arg(long, env = "SVC_EGRESS_PROXY", value_name = "URL", hide_env_values = true, value_parser = unchecked_secret)]
     pub egress_proxy: Option<Secret>,
 
@@ -228,13 +228,11 @@ pub struct Config {
     #[arg(long, env = "SVC_OIDC_CLIENT_ID", value_name = "ID")]
     pub oidc_client_id: Option<String>,
 
-    /// The secret of this client. Rather set it in the environment or in the file of settings, since other users can see the
-    /// flags of a process.
+    /// The secret of this client. Set it in the environment, as other users can see flags.
     #[arg(long, env = "SVC_OIDC_CLIENT_SECRET", value_name = "SECRET", hide_env_values = true, value_parser = client_secret)]
     pub oidc_client_secret: Option<Secret>,
 
-    /// A file with the certificates in PEM of the authorities that issue the certificate of the identity provider, in place of
-    /// the public ones. It is read at start.
+    /// PEM file with the identity provider's certificate authorities, in place of the public ones. Read at start.
     #[arg(long, env = "SVC_OIDC_CA", value_name = "FILE", value_hint = ValueHint::FilePath, value_parser = Authorities::read)]
     pub oidc_ca: Option<Authorities>,
 
@@ -264,13 +262,13 @@ pub struct Config {
     #[arg(long, env = "SVC_CORS_ORIGIN", value_name = "ORIGIN", value_delimiter = ',')]
     pub cors_origin: Vec<HeaderValue>,
 
-    /// The highest number of open connections. A further one takes the place of the oldest that is idle or unfinished, of the
-    /// address that has most, and waits where there is none.
+    /// The highest number of open connections. When they are used up, a new one closes the oldest idle or unfinished connection
+    /// of the address with the most; if there is none, it waits.
     #[arg(long, env = "SVC_MAX_CONNECTIONS", value_name = "N", default_value = "10000", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_connections: u32,
 
-    /// How long a connection stays open without a request, from 1s to 1h. It must be longer than the time for which a balancer
-    /// or a proxy in front keeps its connections idle: 60s by default at AWS, 600s at Google Cloud.
+    /// How long a connection stays open without a request, from 1s to 1h. It must be longer than a load balancer or proxy in
+    /// front keeps idle connections: 60s by default at AWS, 600s at Google Cloud.
     #[arg(long, env = "SVC_KEEP_ALIVE", value_name = "DURATION", default_value = "75s", value_parser = keep_alive)]
     pub keep_alive: Duration,
 }
@@ -278,9 +276,9 @@ pub struct Config {
 /// The commands of the program besides serving.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Ask the server on this machine whether it is healthy, and exit with 0 or 1.
+    /// Check whether the server on this machine is healthy, and exit with 0 or 1.
     ///
-    /// The server is asked at the address of --ops-listen, SVC_OPS_LISTEN or the file of settings, and on loopback if it
+    /// The check goes to the address of --ops-listen, SVC_OPS_LISTEN or the file of settings, and on loopback if it
     /// listens on all addresses. The check fails when it gets no response within four seconds; the reason is on stderr.
     Healthcheck(Healthcheck),
 }
@@ -288,7 +286,7 @@ pub enum Command {
 /// The options of `svc-server healthcheck`.
 #[derive(Debug, Args)]
 pub struct Healthcheck {
-    /// Ask /readyz, which needs the database, in place of /healthz, which needs the process alone.
+    /// Check /readyz, which needs the database, in place of /healthz, which needs the process alone.
     #[arg(long)]
     pub ready: bool,
 }

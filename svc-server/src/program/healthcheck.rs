@@ -1,7 +1,7 @@
 //! `svc-server healthcheck`: asks the server on this machine whether it is healthy, for images that have no shell and no
 //! HTTP client.
 //!
-//! It asks the listener for operators, whose address it finds as the server does: by flag, variable, or file of settings. The
+//! It checks the operations listener, whose address it finds as the server does: by flag, variable, or file of settings. The
 //! path is `/healthz`, since supervisors restart what is unhealthy, and no restart helps against a database that is away. The
 //! server does not listen before its database is open and migrated, so a start is complete with the first 200.
 
