@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 
-/** Whether SVC sent `body` (a Buffer) at most `maxAge` seconds before `now` (Unix seconds). */
+/** Whether svc sent `body` (a Buffer) at most `maxAge` seconds before `now` (Unix seconds). */
 export function verify(secret, signature, body, maxAge = 300, now = Date.now() / 1000) {
   if (!secret) return false;
   const mac = createHmac("sha256", secret).update(body).digest("hex");

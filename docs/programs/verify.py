@@ -6,7 +6,7 @@ from datetime import datetime
 
 
 def verify(secret, signature, body, max_age=300, now=None):
-    """Whether SVC sent `body` (bytes) at most `max_age` seconds before `now` (Unix seconds)."""
+    """Whether svc sent `body` (bytes) at most `max_age` seconds before `now` (Unix seconds)."""
     expected = "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
     if not secret or not hmac.compare_digest(expected.encode(), (signature or "").encode()):
         return False

@@ -1,6 +1,6 @@
 import { createPublicKey, verify as verifySignature } from "node:crypto";
 
-/** Whether SVC sent `body` (a Buffer) at most `maxAge` seconds before `now` (Unix seconds). */
+/** Whether svc sent `body` (a Buffer) at most `maxAge` seconds before `now` (Unix seconds). */
 export function verifyWithPublicKey(publicKey, headers, body, maxAge = 300, now = Date.now() / 1000) {
   const id = headers["webhook-id"] ?? "";
   const timestamp = headers["webhook-timestamp"] ?? "";
@@ -12,7 +12,7 @@ export function verifyWithPublicKey(publicKey, headers, body, maxAge = 300, now 
   const x = Buffer.from(encoded[1], "base64").toString("base64url");
   const key = createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x }, format: "jwk" });
   const signed = Buffer.concat([Buffer.from(`${id}.${timestamp}.`), body]);
-  // SVC sends two signatures at most. More would only cost time.
+  // svc sends two signatures at most. More would only cost time.
   const signatures = (headers["webhook-signature"] ?? "").match(/v1a,[A-Za-z0-9+/]{86}==/g) ?? [];
   return signatures.slice(0, 2).some((signature) =>
     verifySignature(null, signed, key, Buffer.from(signature.slice("v1a,".length), "base64")),

@@ -9,7 +9,7 @@ use std::time::Duration;
 ///
 /// # Respond with 401
 ///
-/// Respond to a refused delivery with a status outside 2xx, such as 401. SVC then counts a failed attempt and retries
+/// Respond to a refused delivery with a status outside 2xx, such as 401. svc then counts a failed attempt and retries
 /// the delivery, so that no event is lost while you correct the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -137,7 +137,7 @@ impl fmt::Display for VerifyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match self {
             Self::EmptySecret => {
-                "the secret is empty; pass the `secret` that was returned when the subscription was created"
+                "the secret is empty; pass the `secret` that was returned when the webhook was created"
             }
             Self::SecretWhitespace => {
                 "the secret contains white space; remove it, such as the line feed at the end of a file"
@@ -148,10 +148,10 @@ impl fmt::Display for VerifyError {
                  `whsec_`, or pass the public key to `Verifier::with_public_key`"
             }
             Self::EmptyPublicKey => {
-                "the public key is empty; pass the public key of the subscription, which begins with `whpk_`"
+                "the public key is empty; pass the public key of the webhook, which begins with `whpk_`"
             }
             Self::NotPublicKey => {
-                "the public key does not begin with `whpk_`; pass the public key of the subscription unchanged, not \
+                "the public key does not begin with `whpk_`; pass the public key of the webhook unchanged, not \
                  its secret (`whsec_`) and not a private key (`whsk_`)"
             }
             Self::PublicKeyNotBase64 => {
@@ -165,7 +165,7 @@ impl fmt::Display for VerifyError {
                 );
             }
             Self::InvalidPublicKey => {
-                "the public key is not one of Ed25519; pass the public key of the subscription unchanged"
+                "the public key is not one of Ed25519; pass the public key of the webhook unchanged"
             }
             Self::NoSecret => {
                 "X-SVC-Signature is made with the secret, and the verifier has only public keys; check that no proxy \
@@ -184,15 +184,15 @@ impl fmt::Display for VerifyError {
             Self::UpperCaseHex => "the signature is in upper-case hex; pass X-SVC-Signature unchanged, in lower case",
             Self::Mismatch => {
                 "the signature does not match; pass the bytes of the body as received, not parsed and \
-                 written again, and the whole secret of this subscription, including `whsec_`, or its public key"
+                 written again, and the whole secret of this webhook, including `whsec_`, or its public key"
             }
             Self::MissingDeliveredAt => {
                 "the body has no string `delivered_at`, which the maximum age requires; \
-                 pass the whole body of an SVC delivery, or verify without a maximum age"
+                 pass the whole body of an svc delivery, or verify without a maximum age"
             }
             Self::InvalidDeliveredAt => {
                 "`delivered_at` is not an RFC 3339 time in UTC; \
-                 pass the whole body of an SVC delivery, or verify without a maximum age"
+                 pass the whole body of an svc delivery, or verify without a maximum age"
             }
             Self::Stale { age } => {
                 return write!(
@@ -223,13 +223,13 @@ impl fmt::Display for VerifyError {
             Self::NotBase64 => "webhook-signature is not base64 of 32 bytes after `v1,`; pass the header unchanged",
             Self::NoV1aSignature => {
                 "webhook-signature has no entry that begins with `v1a,`, which a public key verifies; set `signature` \
-                 of the subscription to `ed25519`, or verify with its secret"
+                 of the webhook to `ed25519`, or verify with its secret"
             }
             Self::V1aNotBase64 => "webhook-signature is not base64 of 64 bytes after `v1a,`; pass the header unchanged",
             Self::TooManySignatures { found } => {
                 return write!(
                     f,
-                    "webhook-signature has {found} entries that begin with `v1a,`, and SVC sends two at most; \
+                    "webhook-signature has {found} entries that begin with `v1a,`, and svc sends two at most; \
                      pass the header unchanged and once"
                 );
             }

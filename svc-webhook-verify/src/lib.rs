@@ -1,7 +1,7 @@
-//! Verifies the signatures of webhook deliveries from SVC.
+//! Verifies the signatures of webhook deliveries from svc.
 //!
-//! Anyone who knows the URL of your endpoint can send requests to it. SVC therefore signs every delivery with the
-//! secret of the webhook subscription. Verify the signature before you act on a delivery: it proves that SVC sent the
+//! Anyone who knows the URL of your endpoint can send requests to it. svc therefore signs every delivery with the
+//! secret of the webhook. Verify the signature before you act on a delivery: it proves that svc sent the
 //! body and that nobody changed it.
 //!
 //! # Examples
@@ -98,15 +98,16 @@
 //! # How deliveries are signed
 //!
 //! Each delivery has the header `X-SVC-Signature: sha256=<hex>`. It contains the HMAC-SHA256 ([RFC 2104]) of the raw
-//! body in lower-case hex. The key is the ASCII text of the subscription's whole secret, including `whsec_`.
+//! body in lower-case hex. The key is the ASCII text of the webhook's whole secret, including `whsec_`.
 //!
 //! Each delivery also has the headers of [Standard Webhooks], which [`Verifier::verify_standard`] verifies with the
-//! same secret. One of the two signatures is enough.
+//! same secret: `webhook-signature` is `v1,` and the base64 of the HMAC-SHA256 of `{webhook-id}.{webhook-timestamp}.{body}`, keyed with
+//! the bytes that the base64 after `whsec_` encodes. One of the two signatures is enough.
 //!
 //! # Public keys
 //!
-//! Anyone who knows the secret, or steals it from the receiver, can sign. A subscription whose `signature` is `ed25519`
-//! also has a pair of keys: SVC signs with the private key, and the receiver verifies with the public key, which is no
+//! Anyone who knows the secret, or steals it from the receiver, can sign. A webhook whose `signature` is `ed25519`
+//! also has a pair of keys: svc signs with the private key, and the receiver verifies with the public key, which is no
 //! secret. `webhook-signature` then has an entry `v1a,<base64>` beside `v1,<base64>`. It is the Ed25519
 //! signature ([RFC 8032]) of `webhook-id`, `webhook-timestamp` and the raw body. With the feature `ed25519`,
 //! `Verifier::from_public_key` creates a verifier that needs no secret:
@@ -159,7 +160,7 @@
 //! # Respond within 10 seconds
 //!
 //! Respond with a 2xx status, and process the event afterwards. Any other response, or none within 10 seconds, is a
-//! failed attempt. Failed attempts are retried, and ten failures in a row pause the subscription.
+//! failed attempt. Failed attempts are retried, and ten failures in a row pause the webhook.
 //!
 //! # Expect duplicates
 //!
@@ -216,7 +217,7 @@ const SIGNATURE_PREFIX: &str = "sha256=";
 
 /// Verifies `X-SVC-Signature` with one secret.
 ///
-/// `secret` is the subscription's whole secret, including `whsec_`. `signature_header` is the value of
+/// `secret` is the webhook's whole secret, including `whsec_`. `signature_header` is the value of
 /// `X-SVC-Signature`, or `""` if the header is missing. `body` is the raw body, which is not copied. Signatures are
 /// compared in constant time.
 ///

@@ -31,7 +31,7 @@ pub(crate) fn parse_signature(header: &str) -> Result<[u8; 32], VerifyError> {
     }
     let mut signature = [0; 32];
     hex::decode_to_slice(digits, &mut signature).map_err(|_| VerifyError::NotHex)?;
-    // The decoder accepts upper case, SVC never sends it.
+    // The decoder accepts upper case, svc never sends it.
     if digits.iter().any(u8::is_ascii_uppercase) {
         return Err(VerifyError::UpperCaseHex);
     }
@@ -56,7 +56,7 @@ pub(crate) fn parse_standard_signatures(header: &str) -> Result<Vec<[u8; 32]>, V
 }
 
 /// Finds the string `delivered_at` of the outermost JSON object in `body`. The input must be JSON, which a body with a
-/// valid signature is. SVC writes neither the name nor the value with escapes.
+/// valid signature is. svc writes neither the name nor the value with escapes.
 pub(crate) fn find_delivered_at(body: &[u8]) -> Option<&str> {
     let mut depth = 0_usize;
     let mut rest = body;
@@ -95,7 +95,7 @@ fn split_string(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((text, quote.get(1..)?))
 }
 
-/// Parses an RFC 3339 time in the form that SVC writes: UTC with `Z`, a fraction of up to 9 digits, from 1970 on.
+/// Parses an RFC 3339 time in the form that svc writes: UTC with `Z`, a fraction of up to 9 digits, from 1970 on.
 pub(crate) fn parse_timestamp(text: &str) -> Option<SystemTime> {
     let text = text.strip_suffix('Z')?;
     let (seconds, fraction) = match text.split_once('.') {

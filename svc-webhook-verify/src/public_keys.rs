@@ -6,7 +6,7 @@ use ed25519_dalek::{Signature, VerifyingKey};
 
 use crate::{PUBLIC_KEY_PREFIX, StandardHeaders, VerifyError};
 
-/// The number of `v1a` entries that are verified. SVC sends two at most. Each entry costs a hash of the whole body, so
+/// The number of `v1a` entries that are verified. svc sends two at most. Each entry costs a hash of the whole body, so
 /// without a limit a stranger could occupy the verifier with one long header.
 pub(crate) const MAX_SIGNATURES: usize = 8;
 

@@ -63,7 +63,7 @@ impl Verifier {
     /// Webhooks do.
     pub const DEFAULT_MAX_AGE: Duration = Duration::from_secs(300);
 
-    /// Creates a verifier for signatures made with `secret`, the subscription's whole secret including `whsec_`.
+    /// Creates a verifier for signatures made with `secret`, the webhook's whole secret including `whsec_`.
     ///
     /// It accepts deliveries that were sent at most [`DEFAULT_MAX_AGE`](Self::DEFAULT_MAX_AGE) ago.
     ///
@@ -75,7 +75,7 @@ impl Verifier {
         Self::without_keys().with_secret(secret)
     }
 
-    /// Creates a verifier for Ed25519 signatures, which holds no secret. `key` is the subscription's public key,
+    /// Creates a verifier for Ed25519 signatures, which holds no secret. `key` is the webhook's public key,
     /// including `whpk_`.
     ///
     /// It verifies the entries `v1a` of `webhook-signature` and ignores the entries `v1`. It accepts deliveries that
@@ -113,9 +113,9 @@ impl Verifier {
         Ok(self)
     }
 
-    /// Accepts Ed25519 signatures that `key` verifies as well: the subscription's public key, including `whpk_`.
+    /// Accepts Ed25519 signatures that `key` verifies as well: the webhook's public key, including `whpk_`.
     ///
-    /// Use it while keys are being rotated, or while a subscription changes from HMAC to Ed25519. A signature that
+    /// Use it while keys are being rotated, or while a webhook changes from HMAC to Ed25519. A signature that
     /// matches any of the secrets and public keys is enough.
     ///
     /// # Errors
@@ -390,6 +390,11 @@ impl Verifier {
     /// The headers of Standard Webhooks are verified if `webhook-signature` is there, since they cover more than the
     /// body and stay valid while a secret is being rotated. Otherwise, `X-SVC-Signature` is verified. One valid
     /// signature is enough, so a proxy may remove the headers of either scheme.
+    ///
+    /// # A captured delivery
+    ///
+    /// Someone who captured a delivery can remove `webhook-signature` too, and send it under another id for five minutes. If that
+    /// matters, refuse requests without the header, or call [`verify_standard`](Self::verify_standard).
     ///
     /// # Errors
     ///

@@ -44,7 +44,7 @@ use crate::values;
 /// and X-SVC-Signature if it is not. A server delivers to this machine only with --allow-private-webhooks.
 ///
 /// The command creates a webhook for as long as it runs, and deletes it at its end, also when it is killed. With --secret,
-/// it opens no database, and receives the deliveries of a webhook that exists, whose URL must be this address.
+/// it opens no database, and receives the deliveries of a webhook that exists and whose URL leads here, directly or by a tunnel.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  svc listen\n  \
                   svc listen --events invoice.paid,invoice.sent --forward-to localhost:3000/webhooks\n  \
