@@ -146,13 +146,9 @@ impl Entry {
         zone.date_at(self.start)..=zone.date_at(last)
     }
 
-    /// Returns whether it has ended or [is done](is_done). One without an end lasts for its date.
+    /// Returns whether it [is done](is_done), or its last date has passed: work that takes longer than planned is not over.
     pub fn is_over(&self, zone: &TimeZone, now: Timestamp) -> bool {
-        let has_ended = match self.end {
-            Some(end) => end <= now,
-            None => zone.date_at(now) > *self.dates(zone).end(),
-        };
-        is_done(self.status) || has_ended
+        is_done(self.status) || zone.date_at(now) > *self.dates(zone).end()
     }
 
     /// Returns the first and the last date of an entry that takes whole days: from the beginning of a date to that of a later one,

@@ -7,8 +7,8 @@ use svc_core::accounts::sessions::Role;
 use svc_core::accounts::tenants::Tenant;
 use svc_core::operation::AnyOperation;
 use svc_core::platform::operations::{
-    ACCEPT_QUOTE, CONVERT_QUOTE, DECLINE_QUOTE, FINISH_WEBHOOK_ROTATION, RESEND_INVOICE, REVOKE_GRANT, REVOKE_KEY,
-    Records, SEND_INVOICE, VOID_INVOICE,
+    ACCEPT_QUOTE, DECLINE_QUOTE, FINISH_WEBHOOK_ROTATION, RESEND_INVOICE, REVOKE_GRANT, REVOKE_KEY, Records,
+    SEND_INVOICE, VOID_INVOICE,
 };
 use svc_core::resources::bookings::Booking;
 use svc_core::resources::contacts::Contact;
@@ -320,7 +320,7 @@ fn record_pages() -> Vec<Page> {
         job("/jobs/{id}/start", r#"{"status":"in_progress"}"#),
         job("/jobs/{id}/complete", r#"{"status":"completed"}"#),
         post("/quotes/{id}/accept", Change(Developer, &ACCEPT_QUOTE, "", "/quotes/{id}?notice=quote-accepted")),
-        post("/quotes/{id}/convert", Change(Developer, &CONVERT_QUOTE, "{}", "/jobs/{id}?notice=created")),
+        post("/quotes/{id}/convert", account(Developer, record_actions::make_job)),
         post("/jobs/{id}/invoice", account(Developer, record_actions::invoice_job)),
         post("/quotes/{id}/decline", Change(Developer, &DECLINE_QUOTE, "", "/quotes/{id}?notice=quote-declined")),
     ]

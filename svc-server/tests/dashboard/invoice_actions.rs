@@ -118,7 +118,7 @@ async fn a_refused_amount_stays_with_its_reason() {
         ("0", "Amount must be more than 0"),
         ("", "The amount must be a number"),
         ("<b>", "The amount must be a number"),
-        ("1,50", "with a point and without spaces or commas"),
+        ("1,50", "with a point for the decimals"),
         ("1.234", "Amount must have at most 2 decimals."),
     ] {
         let refused = act(&owner, &record, "pay", &encode(&[("amount", typed)])).await;
@@ -208,9 +208,10 @@ async fn a_quote_becomes_a_job_and_the_job_an_invoice() {
     let record = format!("/quotes/{}", quote.id);
     notice(&act(&owner, &record, "send", "").await);
     notice(&act(&owner, &record, "accept", "").await);
-    let made = act(&owner, &record, "convert", "").await;
+    let made = act(&owner, &record, "convert", "&title=New+pump").await;
     let jobs = account.jobs().list(JobFilter::default(), ListParams::default()).await.unwrap().data;
     assert_eq!((jobs.len(), jobs[0].quote_id), (1, Some(quote.id)));
+    assert_eq!(jobs[0].title.as_str(), "New pump");
     let job = format!("/jobs/{}", jobs[0].id);
     assert_eq!(made.header("location"), Some(format!("/dashboard{job}?notice=created").as_str()));
     assert!(owner.get(&job).await.text.contains("QUO-0001</a>"), "the job names its quote");

@@ -217,7 +217,7 @@ async fn an_invoice_shows_what_is_left_to_pay() {
     let link = share(&owner, &record).await;
     let message = format!(
         "mailto:jane@example.com?subject=Invoice%20INV-0001%20of%20Harbour%20%3CPlumbing%3E&amp;body=\
-         Hello%20jane%40example.com%2C%0A%0Ahere%20is%20invoice%20INV-0001%20for%20AUD%209%2C860.50%3A%0A\
+         Hello%20jane%40example.com%2C%0A%0Ahere%20is%20invoice%20INV-0001%2C%20of%20which%20AUD%209%2C000.00%20is%20to%20be%20paid%20by%2029%20Mar%202026%3A%0A\
          http%3A%2F%2Flocalhost%3A8080{}%0A%0AHarbour%20%3CPlumbing%3E",
         link.replace('/', "%2F")
     );

@@ -135,7 +135,15 @@ async fn messages(
                     amount(invoice.outstanding()),
                     due.in_words()
                 ),
-                _ => format!("here is invoice {} for {}", invoice.invoice_number, amount(invoice.total)),
+                (InvoiceStatus::Paid | InvoiceStatus::Cancelled, _) | (_, None) => {
+                    format!("here is invoice {} for {}", invoice.invoice_number, amount(invoice.total))
+                }
+                (_, Some(due)) => format!(
+                    "here is invoice {}, of which {} is to be paid by {}",
+                    invoice.invoice_number,
+                    amount(invoice.outstanding()),
+                    due.in_words()
+                ),
             };
             (invoice.invoice_number, what, invoice.contact_id)
         }

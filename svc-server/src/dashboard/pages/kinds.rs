@@ -97,8 +97,8 @@ pub(super) fn kind_of(one: &str) -> Option<&'static Kind> {
 
 /// The column of a CSV file with the name of the contact.
 pub(super) const CONTACT: &str = "contact";
-const CONTACT_HINT: &str = "A part of the name, the email address or the company.";
-const OPTIONAL_CONTACT_HINT: &str = "A part of the name, the email address or the company. Optional.";
+const CONTACT_HINT: &str = "A part of the name, phone, email or company.";
+const OPTIONAL_CONTACT_HINT: &str = "A part of the name, phone, email or company. Optional.";
 
 /// Which form has a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 use serde_json::Value;
 use svc_core::operation::AnyOperation;
 use svc_core::personal::{self, ErasureCreate};
-use svc_core::platform::operations::{INVOICE_JOB, PAY_INVOICE, REFUND_INVOICE, Records};
+use svc_core::platform::operations::{CONVERT_QUOTE, INVOICE_JOB, PAY_INVOICE, REFUND_INVOICE, Records};
 use svc_core::prelude::*;
 use svc_core::resources::invoices::InvoiceStep;
 use svc_core::store::Repository;
@@ -238,7 +238,19 @@ fn quote_buttons(cx: &Context<'_>, quote: &Quote, customer: Option<&str>, edit: 
         format!("Record that {}, {total}, was declined{by}? It cannot be accepted any more.", quote.quote_number);
     html! {
         @if quote.status == QuoteStatus::Accepted {
-            (post_button(cx, &path("convert"), "primary", html! {}, "Make the job"))
+            details.confirm open[cx.problem_at(&path("convert")).is_some()] {
+                summary.button.primary { "Make the job" }
+                form method="post" action=(cx.url(&path("convert"))) {
+                    (hidden(cx, &Form::default(), ""))
+                    (problem(cx, &path("convert")))
+                    div.field {
+                        label for="title" { "What is to be done" }
+                        input id="title" name="title" type="text" value=(cx.form.text("title")) autocomplete="off"
+                            placeholder={ "Work for " (quote.quote_number) };
+                    }
+                    button.primary type="submit" { "Make the job" }
+                }
+            }
         }
         @if quote.status == QuoteStatus::Draft {
             (post_button(cx, &path("send"), "", version_field(quote.updated_at), "Mark as sent"))
@@ -268,6 +280,9 @@ fn booking_buttons(cx: &Context<'_>, booking: &Booking, edit: &Markup) -> Markup
         }
         @if let (BookingStatus::Confirmed, Some(contact)) = (booking.status, booking.contact_id) {
             (new_menu(cx, &layout::query(&[("contact", &contact.to_string())]), ""))
+        }
+        @if is_confirmed && booking.start_time > cx.now {
+            a.button.primary href=(cx.url(&format!("{}/edit#start_time", BOOKINGS.path(booking.id)))) { "Reschedule" }
         }
         (edit)
         @if is_confirmed {
@@ -301,6 +316,9 @@ fn job_buttons(cx: &Context<'_>, job: &Job, edit: &Markup) -> Markup {
                 form method="post" action=(cx.url(&path)) {
                     (hidden(cx, &Form::default(), ""))
                     p { "Makes a draft invoice for " (job.job_number) ". Check the amount." }
+                    @if job.status != JobStatus::Completed {
+                        p.hint { "The job is not completed. It becomes invoiced, and is work of no day any more. Invoice a deposit by an invoice of its own." }
+                    }
                     div.field {
                         label for="invoiced" { "Amount" }
                         input id="invoiced" name="amount" type="text" inputmode="decimal" value=(typed) autocomplete="off"
@@ -353,9 +371,18 @@ pub(crate) async fn schedule(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRe
     change(cx, tenant.id, &Records::<Job>::UPDATE, &body.to_string(), "/jobs/{id}?notice=saved").await
 }
 
+/// Makes the job of the quote in the path.
+pub(crate) async fn make_job(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
+    let body = match cx.form.given("title") {
+        Some(title) => serde_json::json!({ "title": title }),
+        None => serde_json::json!({}),
+    };
+    change(cx, tenant.id, &CONVERT_QUOTE, &body.to_string(), "/jobs/{id}?notice=created").await
+}
+
 /// Makes the invoice of the job in the path.
 pub(crate) async fn invoice_job(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    let amount = amount(cx.form.text("amount")).map_err(PageError::Invalid)?;
+    let amount = amount(cx.form.text("amount"), tenant.currency).map_err(PageError::Invalid)?;
     change(cx, tenant.id, &INVOICE_JOB, &format!("{{\"total\":{amount}}}"), "/invoices/{id}?notice=created").await
 }
 
@@ -375,8 +402,8 @@ async fn change_with_amount(
     operation: &'static dyn AnyOperation,
     next: &str,
 ) -> Result<PageResponse, PageError> {
-    cx.svc.account(tenant.id).invoices().get(cx.id()?).await?;
-    let amount = amount(cx.form.text("amount")).map_err(PageError::Invalid)?;
+    let invoice = cx.svc.account(tenant.id).invoices().get(cx.id()?).await?;
+    let amount = amount(cx.form.text("amount"), invoice.currency).map_err(PageError::Invalid)?;
     let note = |name: &str| cx.form.given(name).map(|text| format!(",\"{name}\":{}", Value::from(text)));
     let notes: String = NOTES.iter().filter_map(|(name, _)| note(name)).collect();
     change(cx, tenant.id, operation, &format!("{{\"amount\":{amount}{notes}}}"), next).await

@@ -87,7 +87,10 @@ async fn json(
         Control::Line | Control::Lines | Control::Email | Control::Phone | Control::Choice(_) | Control::Day => {
             Ok(string(text))
         }
-        Control::Amount => amount(text),
+        Control::Amount => {
+            let typed = Currency::parse(cx.form.text("currency"));
+            amount(text, typed.unwrap_or(tenant.currency))
+        }
         Control::Time => match tenant.time_zone.time_of(text, cx.form.text(field.choice)) {
             Ok(at) => Ok(string(&at.to_string())),
             Err(issue) => Err(format!("The time {issue}.")),
@@ -103,26 +106,26 @@ async fn json(
     })
 }
 
-/// Returns an amount of money as a number of JSON, or says what is wrong with it. Groups of three digits may have
-/// commas where there is a point as well, as pages show it: `1,450.00`.
-pub(crate) fn amount(text: &str) -> Result<String, String> {
-    let plain = without_commas(text);
+/// Returns an amount of money as a number of JSON, or says what is wrong with it. Groups of three digits may have commas, as pages
+/// show them: `1,450.00`. Without a point, the currency must have fewer than three decimals, for which a comma could stand.
+pub(crate) fn amount(text: &str, currency: Currency) -> Result<String, String> {
+    let plain = without_commas(text).filter(|_| text.contains('.') || currency.scale() < 3);
     let text = plain.as_deref().unwrap_or(text);
     // An exponent is a slip of the finger here.
     match Decimal::parse(text) {
         Ok(_) if !text.contains(['e', 'E']) => Ok(number(text)),
         Ok(_) => Err("The amount must be a number such as 1500.95.".to_owned()),
-        Err(issue) => Err(format!("The amount {issue}, with a point and without spaces or commas.")),
+        Err(issue) => Err(format!("The amount {issue}, with a point for the decimals.")),
     }
 }
 
-/// Returns an amount with groups of three digits and a point without its commas. Without the point, a comma can stand for one.
+/// Returns an amount with groups of three digits without its commas.
 fn without_commas(text: &str) -> Option<String> {
-    let (whole, decimals) = text.split_once('.')?;
+    let whole = text.split('.').next()?;
     let mut groups = whole.split(',');
     let is_first = groups.next().is_some_and(|first| (1..=3).contains(&first.len()));
     let is_grouped = is_first && groups.all(|group| group.len() == 3);
-    is_grouped.then(|| format!("{}.{decimals}", whole.replace(',', "")))
+    is_grouped.then(|| text.replacen(whole, &whole.replace(',', ""), 1))
 }
 
 /// Returns an amount as a number of JSON, which has no zeros at its beginning.
@@ -183,14 +186,24 @@ mod tests {
 
     #[test]
     fn amounts_are_typed_with_a_point_and_without_an_exponent() {
-        for (typed, json) in
-            [("149.50", "149.50"), ("007", "7"), ("0", "0"), ("00.5", "0.5"), ("0.25", "0.25"), ("1,450.00", "1450.00")]
-        {
-            assert_eq!(amount(typed).unwrap(), json);
+        let [aud, kwd] = ["AUD", "KWD"].map(|code| Currency::parse(code).unwrap());
+        assert_eq!(amount("1,450.000", kwd).unwrap(), "1450.000");
+        assert!(amount("1,450", kwd).is_err(), "the comma can stand for a point");
+        for (typed, json) in [
+            ("149.50", "149.50"),
+            ("007", "7"),
+            ("0", "0"),
+            ("00.5", "0.5"),
+            ("0.25", "0.25"),
+            ("1,450.00", "1450.00"),
+            ("1,450", "1450"),
+            ("1,234,567.5", "1234567.5"),
+        ] {
+            assert_eq!(amount(typed, aud).unwrap(), json);
         }
         for wrong in [
             "1,50",
-            "1,450",
+            "1,4500",
             "14,50.00",
             ",450.00",
             "1,4500.00",
@@ -203,7 +216,7 @@ mod tests {
             "5.",
             "9999999999999",
         ] {
-            assert!(amount(wrong).is_err(), "{wrong}");
+            assert!(amount(wrong, aud).is_err(), "{wrong}");
         }
     }
 }

@@ -77,9 +77,6 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
             }
         }
         @if matches!(kind.records, RecordKind::Contact) { (of_contact(cx, tenant, id.into()).await?) }
-        @if matches!(kind.records, RecordKind::Contact) && cx.may(Role::Developer) {
-            (record_actions::data_and_deletion(cx, &account.contacts().get(id.into()).await?))
-        }
         details.card {
             summary { h2 { "History" } }
             @if history.data.is_empty() {
@@ -89,6 +86,9 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
                 @let text = if history.next.is_some() { "All changes" } else { "With requests and events" };
                 p { a href=(cx.url(&format!("/audit?object={id}"))) { (text) } }
             }
+        }
+        @if matches!(kind.records, RecordKind::Contact) && cx.may(Role::Developer) {
+            (record_actions::data_and_deletion(cx, &account.contacts().get(id.into()).await?))
         }
     };
     Ok(layout::page(cx, Some(tenant), &short(&name), &content))
@@ -193,7 +193,9 @@ async fn outstanding_of(cx: &Context<'_>, tenant: &Tenant, contact: ContactId) -
     Ok(html! {
         @if !outstanding.sums.is_empty() {
             (section("Outstanding", html! {
-                @for (currency, amount) in &outstanding.sums { p { strong { (amount.in_currency(*currency)) } } }
+                @for (currency, amount) in &outstanding.sums {
+                    p { a href=(cx.url(&format!("{}?contact={contact}", INVOICES.list_path()))) { strong { (amount.in_currency(*currency)) } } }
+                }
                 @if outstanding.is_cut { p.hint { "Of the newest " (number(u64::from(MAX_SUMMED))) " invoices." } }
             }))
         }
