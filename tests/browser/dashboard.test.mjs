@@ -305,7 +305,7 @@ test("each form shows bad input again, with what is wrong", async () => {
     ["owner", "/webhooks/new", "Add endpoint", { URL: "ftp://example.com/<b>" }, /https/],
     ["owner", "/settings", "Save", { Name: "", "Time zone": "Mars/<b>" }, /must not be empty/],
     ["developer", "/contacts/new", "Create", { "First name": long, Email: "<b>" }, /at most 300 characters/],
-    ["developer", "/invoices/new", "Create", { Total: "1,500" }, /with a point/],
+    ["developer", "/invoices/new", "Create", { Total: "1,50" }, /with a point/],
     ["developer", "/quotes/new", "Create", { Contact: "<b>nobody", Total: "1" }, /No contact has this text/],
     ["developer", "/bookings/new", "Create", { Contact: "<b>@example.com", Service: long }, /No contact has this text/],
     ["developer", "/jobs/new", "Create", { Title: long }, /at most 255 characters/],

@@ -267,6 +267,7 @@ async fn a_week_has_the_hours_of_its_entries_by_what_clocks_show() {
     );
     // Clocks are put forward at 02:00 to 03:00.
     booking(&server, ada, "Early", "2026-10-04T01:30:00+10:00", "2026-10-04T03:30:00+11:00").await;
+    booking(&server, ada, "All of its 23 hours", "2026-10-04T00:00:00+10:00", "2026-10-05T00:00:00+11:00").await;
     assert_eq!(week(&viewer, "2026-10-04").await, ("1 18".to_owned(), vec!["2 4 01:30–03:30 Early Ada".to_owned()]));
 }
 

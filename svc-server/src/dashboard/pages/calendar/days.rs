@@ -145,7 +145,7 @@ impl Hours {
     pub(super) fn of(days: &[Day<'_>], zone: &TimeZone, limit: usize) -> Self {
         let mut rows = WORKING_ROWS;
         for day in days {
-            for entry in day.in_order().take(limit).filter(|entry| !takes_days(entry.start, entry.end)) {
+            for entry in day.in_order().take(limit).filter(|entry| day.has_hours_for(entry)) {
                 rows = day.with_rows_of(entry, day.by_clock(entry, zone), rows);
             }
         }
@@ -159,8 +159,8 @@ impl Hours {
 
     /// Returns the first `limit` entries of a day: those with rows, and work of days and what has no column.
     pub(super) fn entries<'c>(&self, day: &Day<'c>, zone: &TimeZone, limit: usize) -> (Vec<Block<'c>>, Vec<&'c Entry>) {
-        let (mut others, timed): (Vec<&Entry>, Vec<&Entry>) =
-            day.in_order().take(limit).partition(|entry| takes_days(entry.start, entry.end));
+        let (timed, mut others): (Vec<&Entry>, Vec<&Entry>) =
+            day.in_order().take(limit).partition(|entry| day.has_hours_for(entry));
         let blocks = timed.into_iter().map(|entry| Block { slots: within(&day.by_clock(entry, zone), &self.0), entry });
         let (lanes, crowded) = in_lanes(blocks, LANES_OF_WEEK);
         let mut blocks: Vec<Block<'c>> = lanes.into_iter().flatten().collect();
@@ -220,6 +220,11 @@ impl<'c> Day<'c> {
         let from = if entry.start < self.begins { rows.end - 1 } else { rows.start };
         let until = if entry.end.is_some_and(|end| end > self.ends) { rows.start + 1 } else { rows.end };
         shown.start.min(from)..shown.end.max(until)
+    }
+
+    /// Returns whether an entry takes hours of the day: not all of it, and not days.
+    fn has_hours_for(&self, entry: &Entry) -> bool {
+        !self.is_taken_by(entry) && !takes_days(entry.start, entry.end)
     }
 
     /// Returns the half hours of an entry as clocks show them, which are 48 on each day. Hours that clocks show twice are one.
