@@ -85,13 +85,21 @@ async fn each_figure_of_the_overview_leads_to_what_it_counts() {
     let planned = Some("2026-03-14T00:00:00Z".parse().unwrap());
     let roof = JobCreate { scheduled_start: planned, ..JobCreate::new("Roof".parse().unwrap()) };
     account.jobs().create(roof).await.unwrap();
+    // Work that takes longer than planned stays, and what was called off does not.
+    for (title, status) in [("Late", JobStatus::InProgress), ("Off", JobStatus::Cancelled)] {
+        let [start, end] = ["2026-03-14T09:00:00Z", "2026-03-14T10:00:00Z"].map(|at| Some(at.parse().unwrap()));
+        let job = JobCreate { scheduled_start: start, scheduled_end: end, ..JobCreate::new(title.parse().unwrap()) };
+        let job = account.jobs().create(job).await.unwrap();
+        let status = JobUpdate { status: Patch::Set(status), ..JobUpdate::default() };
+        account.jobs().update(job.id, status).await.unwrap();
+    }
 
     let page = viewer.get("/").await.text;
     assert!(!page.contains(HOSTILE), "{page}");
     let shown = text(&page);
     for figure in [
         "Overview Saturday, 14 Mar 2026.",
-        "Today and tomorrow Saturday, 14 Mar 2026 00:00 Roof (JOB-0002) 16:00",
+        "Today and tomorrow Saturday, 14 Mar 2026 00:00 Roof (JOB-0002) 09:00–10:00 Late (JOB-0003) 16:00",
         "Sunday, 15 Mar 2026 16:00",
         "Quotes accepted 1 without a job yet",
         "Days overdue INV-0003",

@@ -258,6 +258,12 @@ async fn the_settings_refuse_an_address_that_cannot_be_printed() {
     }
 }
 
+/// Returns the fields of the form that marks a draft as sent and makes its link.
+fn sending(page: &str, record: &str) -> String {
+    let version = page.split("name=\"send\" value=\"").nth(1).unwrap().split('"').next().unwrap();
+    format!("{}&{}", hidden(page, &format!("{record}/share")), encode(&[("send", version)]))
+}
+
 #[tokio::test]
 async fn a_draft_is_sent_with_its_link_by_one_press() {
     let server = Server::start().await;
@@ -269,8 +275,7 @@ async fn a_draft_is_sent_with_its_link_by_one_press() {
     for record in [format!("/quotes/{}", quote.id), format!("/invoices/{}", invoice.id)] {
         let page = developer.get(&record).await.text;
         assert!(page.contains("Mark as sent and make a link"), "{page}");
-        assert!(page.contains("name=\"send\" value=\"on\""), "{page}");
-        let form = format!("{}&send=on", hidden(&page, &format!("{record}/share")));
+        let form = sending(&page, &record);
         assert_eq!(developer.post(&format!("{record}/share"), &form).await.status, StatusCode::SEE_OTHER);
         let page = developer.get(&record).await.text;
         assert!(page.contains("Email the link") && !page.contains("Mark as sent and"), "{page}");
@@ -283,7 +288,8 @@ async fn a_draft_is_sent_with_its_link_by_one_press() {
     let other =
         account.quotes().create(QuoteCreate::new(quote.contact_id.unwrap(), "10".parse().unwrap())).await.unwrap();
     let record = format!("/quotes/{}", other.id);
-    let form = format!("{}&send=on", hidden(&developer.get(&record).await.text, &format!("{record}/share")));
+    let form = sending(&developer.get(&record).await.text, &record);
+    server.clock.advance(std::time::Duration::from_secs(1));
     set_status(&server, &other, QuoteStatus::Declined).await;
     assert_eq!(developer.post(&format!("{record}/share"), &form).await.status, StatusCode::CONFLICT);
     assert_eq!(account.quotes().get(other.id).await.unwrap().status, QuoteStatus::Declined);

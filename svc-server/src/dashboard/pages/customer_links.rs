@@ -1,17 +1,20 @@
 //! An invoice or a quote on paper, and the link with which its customer sees it.
 
+use serde_json::{Map, Value};
 use svc_core::accounts::shared_links::{self, SharedLink, SharedLinkPurpose};
 use svc_core::error::Error;
-use svc_core::prelude::{InvoiceStatus, Patch, Quote, QuoteId, QuoteStatus, QuoteUpdate};
-use svc_core::resources::{crud, invoices};
+use svc_core::prelude::InvoiceStatus;
 use svc_core::shared_documents::{self, SharedDocument};
-use svc_core::store::Tx;
 use svc_core::values::{Amount, RecordKind, TenantId};
 use uuid::Uuid;
 
 use super::kinds::{Kind, of_path};
+use super::records::text;
 use crate::dashboard::paper;
 use crate::dashboard::prelude::*;
+
+/// The field with the version of a draft that is to be marked as sent, and the change of the list that does so.
+const SEND: &str = "send";
 
 /// Returns the purpose of the links of a kind of record, if it is one that customers see.
 fn purpose_of(kind: &Kind) -> Option<SharedLinkPurpose> {
@@ -76,9 +79,10 @@ pub(super) async fn card(
     tenant: &Tenant,
     kind: &Kind,
     id: Uuid,
-    status: &str,
+    record: &Map<String, Value>,
 ) -> Result<Markup, Error> {
     let Some(purpose) = purpose_of(kind) else { return Ok(html! {}) };
+    let status = text(record, "status");
     let input = (tenant.id, purpose, id);
     let link = cx.svc.store().read("dashboard.shared_link", input, async |tx, &(tenant, purpose, id)| {
         tx.read_as(tenant)?;
@@ -101,7 +105,7 @@ pub(super) async fn card(
             @if link.is_some() { p { "First mark it as sent: until then, the customer sees a draft." } }
             @else { (post_button(cx, &format!("{}/share", kind.path(id)), "primary", html! {
                 (version_of(None))
-                input type="hidden" name="send" value="on";
+                input type="hidden" name=(SEND) value=(text(record, "updated_at"));
             }, "Mark as sent and make a link")) }
         }
         (about(cx, tenant, kind, id, is_next, link.as_ref(), &messages))
@@ -215,38 +219,30 @@ pub(super) fn link_version(link: Option<&SharedLink>) -> String {
     link.map_or_else(|| "none".to_owned(), |link| link.created_at.to_string())
 }
 
-/// Makes or renews the link of the record in the path.
+/// Makes or renews the link of the record in the path, and marks a draft as sent if the form has its version for that.
 pub(crate) async fn share(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
     let (kind, purpose, id) = record(cx)?;
-    let sends = cx.form.given("send").is_some();
-    let share = submit(cx, tenant.id, "dashboard.share", (purpose, id, sends), async |tx, form| {
-        let (purpose, id, sends) = form.input;
+    let send = match (cx.form.given(SEND), kind.bulk.iter().find(|change| change.name == SEND)) {
+        (Some(shown), Some(send)) => {
+            let current = parse(cx, kind.update.current.ok_or(PageError::NotFound)?, "")?;
+            Some((parse(cx, send.operation, send.body)?, current, shown.to_owned()))
+        }
+        _ => None,
+    };
+    let share = submit(cx, tenant.id, "dashboard.share", (purpose, id, send), async |tx, form| {
+        let (purpose, id, send) = (form.input.0, form.input.1, &form.input.2);
         let before = shared_links::get(tx, form.tenant, purpose, Some(id)).await?;
         form.check_version(&link_version(before.as_ref()))?;
-        if sends {
-            send(tx, form.tenant, purpose, id).await?;
+        if let Some((send, current, shown)) = send {
+            if version(tx, &**current, form.tenant, id).await? != *shown {
+                return Err(Error::PreconditionFailed);
+            }
+            send.run(tx, form.tenant, id).await?;
         }
         shared_documents::share(tx, form.tenant, purpose, id, before.is_some()).await.map(drop)
     });
     share.await.map_err(refusal)?;
     Ok(cx.see_other(&format!("{}?notice=link-made", kind.path(id))))
-}
-
-/// Marks an invoice or a quote as sent, which must be a draft.
-async fn send(tx: &mut dyn Tx, tenant: TenantId, purpose: SharedLinkPurpose, id: Uuid) -> Result<(), Error> {
-    match purpose {
-        SharedLinkPurpose::Invoice => invoices::send(tx, tenant, id.into()).await.map(drop),
-        SharedLinkPurpose::Quote => {
-            let id: QuoteId = id.into();
-            let quote: Quote = crud::get(tx, tenant, id).await?;
-            if quote.status != QuoteStatus::Draft {
-                return Err(Error::PreconditionFailed);
-            }
-            let sent = QuoteUpdate { status: Patch::Set(QuoteStatus::Sent), ..QuoteUpdate::default() };
-            crud::update::<Quote>(tx, tenant, id, sent).await.map(drop)
-        }
-        SharedLinkPurpose::Calendar => Err(Error::NotFound),
-    }
 }
 
 /// Ends the link of the record in the path.

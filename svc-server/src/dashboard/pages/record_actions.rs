@@ -317,7 +317,7 @@ fn job_buttons(cx: &Context<'_>, job: &Job, edit: &Markup) -> Markup {
                     (hidden(cx, &Form::default(), ""))
                     p { "Makes a draft invoice for " (job.job_number) ". Check the amount." }
                     @if job.status != JobStatus::Completed {
-                        p.hint { "The job is not completed. It becomes invoiced, and is work of no day any more. Invoice a deposit by an invoice of its own." }
+                        p.hint { "The job is not completed yet. It becomes invoiced, and leaves the overview. For a deposit, create a separate invoice." }
                     }
                     div.field {
                         label for="invoiced" { "Amount" }

@@ -23,7 +23,7 @@ pub(crate) use self::list::list;
 pub(crate) use self::show::show;
 pub(super) use self::values::{
     ContactNames, FieldValues, is_amount, is_date, is_numbered, label, money, name, names_of, number_in, short,
-    status_tone, words,
+    status_tone, text, words,
 };
 use super::kinds::Kind;
 

@@ -108,7 +108,7 @@ pub(crate) fn days<'c>(entries: &'c [Entry], zone: &TimeZone, first: Date, end: 
     days
 }
 
-/// Returns whether work takes a day or longer: it goes on beside what has its hours.
+/// Returns whether work takes a day or longer. It is shown above the hours, and appointments beside it are no conflict.
 pub(crate) fn takes_days(start: Timestamp, end: Option<Timestamp>) -> bool {
     end.is_some_and(|end| end.since(start) >= DAY)
 }

@@ -53,7 +53,7 @@ pub(crate) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRespon
         @if !status.is_empty() { (badge(status_tone(status), &words(status))) " " }
         (summary(number, &record, &values, &tenant.time_zone, cx.now))
     };
-    let link = customer_links::card(cx, tenant, kind, id, status).await?;
+    let link = customer_links::card(cx, tenant, kind, id, &record).await?;
     let content = html! {
         p { a href=(cx.url(&kind.list_path())) { (kind.title) } }
         (heading_with(&short(&name), about, html! {

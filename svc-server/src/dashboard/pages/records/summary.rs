@@ -10,7 +10,7 @@ use crate::dashboard::prelude::*;
 /// The most characters of a part that stays in one line.
 const LINE: usize = 30;
 
-/// Returns what a record is about in a line: its number if that is no heading, the contact, the amount, and when it is due or takes
+/// Returns what a record is about in a line: its number where its title is the heading, the contact, the amount, and when it is due or takes
 /// place. For a contact, how it is reached.
 pub(super) fn summary(
     number: String,

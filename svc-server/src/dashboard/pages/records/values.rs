@@ -174,7 +174,7 @@ pub(crate) fn name(kind: &Kind, record: &Map<String, Value>) -> String {
     }
 }
 
-pub(super) fn text<'r>(record: &'r Map<String, Value>, field: &str) -> &'r str {
+pub(crate) fn text<'r>(record: &'r Map<String, Value>, field: &str) -> &'r str {
     record.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
