@@ -167,6 +167,23 @@ async fn each_kind_of_record_is_created_and_edited() {
 }
 
 #[tokio::test]
+async fn the_currency_of_an_edited_quote_says_what_a_comma_can_be() {
+    let server = Server::start().await;
+    let developer = server.signed_in(Role::Developer).await;
+    let ada = server.contact("ada@example.com").await.id;
+    let quotes = server.svc.account(server.tenant).quotes();
+    for (currency, is_refused) in [("KWD", true), ("AUD", false)] {
+        let create = QuoteCreate::new(ada, "1".parse().unwrap());
+        let quote = QuoteCreate { currency: Some(Currency::parse(currency).unwrap()), ..create };
+        let quote = quotes.create(quote).await.unwrap();
+        // The other fields are missing, so that both are shown again.
+        let page = send(&developer, &format!("/quotes/{}/edit", quote.id), &[("total", "1,450")]).await;
+        assert_eq!(page.status, StatusCode::UNPROCESSABLE_ENTITY);
+        assert_eq!(page.text.contains("with a point for the decimals"), is_refused, "{currency}: {}", page.text);
+    }
+}
+
+#[tokio::test]
 async fn bad_input_is_shown_at_its_field_and_stays() {
     let server = Server::start().await;
     let owner = server.signed_in(Role::Owner).await;
@@ -183,6 +200,7 @@ async fn bad_input_is_shown_at_its_field_and_stays() {
         ("/contacts/new", &[("email", "a@example.com"), ("phone", "1\u{0}2")], "NUL"),
         ("/contacts/new", &[("email", "TAKEN@example.com")], "Another contact has this address."),
         ("/invoices/new", &[("total", "1,50")], "The amount must be a number such as 99.95, with a point"),
+        ("/invoices/new", &[("total", "1,450"), ("currency", "KWD")], "with a point for the decimals"),
         ("/invoices/new", &[("total", "1e3")], "The amount must be a number such as 1500.95."),
         ("/invoices/new", &[("total", "-1")], "must be a number from 0 to"),
         ("/invoices/new", &[("total", "1.999"), ("currency", "AUD")], "It must have at most 2 decimals."),

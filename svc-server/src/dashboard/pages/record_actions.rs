@@ -220,10 +220,10 @@ fn amount_form(
                     div.field {
                         label for=(id) { (label) }
                         input id=(id) name=(name) type="text" value=(problem.map_or("", |_| cx.form.text(name))) autocomplete="off"
-                            list=[(name == "method").then_some("methods")];
+                            list=[(name == "method").then(|| format!("methods-{class}"))];
                     }
                 }
-                datalist id="methods" { @for method in METHODS { option value=(method) {} } }
+                datalist id={ "methods-" (class) } { @for method in METHODS { option value=(method) {} } }
                 button class=(class) type="submit" { (action) }
             }
         }
@@ -380,9 +380,12 @@ pub(crate) async fn make_job(cx: &Context<'_>, tenant: &Tenant) -> Result<PageRe
     change(cx, tenant.id, &CONVERT_QUOTE, &body.to_string(), "/jobs/{id}?notice=created").await
 }
 
+/// The most decimals of a currency: that of a job's invoice is the one of its quote, whichever that is.
+const MOST_DECIMALS: u8 = 4;
+
 /// Makes the invoice of the job in the path.
 pub(crate) async fn invoice_job(cx: &Context<'_>, tenant: &Tenant) -> Result<PageResponse, PageError> {
-    let amount = amount(cx.form.text("amount"), tenant.currency).map_err(PageError::Invalid)?;
+    let amount = amount(cx.form.text("amount"), MOST_DECIMALS).map_err(PageError::Invalid)?;
     change(cx, tenant.id, &INVOICE_JOB, &format!("{{\"total\":{amount}}}"), "/invoices/{id}?notice=created").await
 }
 
@@ -403,7 +406,7 @@ async fn change_with_amount(
     next: &str,
 ) -> Result<PageResponse, PageError> {
     let invoice = cx.svc.account(tenant.id).invoices().get(cx.id()?).await?;
-    let amount = amount(cx.form.text("amount"), invoice.currency).map_err(PageError::Invalid)?;
+    let amount = amount(cx.form.text("amount"), invoice.currency.scale()).map_err(PageError::Invalid)?;
     let note = |name: &str| cx.form.given(name).map(|text| format!(",\"{name}\":{}", Value::from(text)));
     let notes: String = NOTES.iter().filter_map(|(name, _)| note(name)).collect();
     change(cx, tenant.id, operation, &format!("{{\"amount\":{amount}{notes}}}"), next).await

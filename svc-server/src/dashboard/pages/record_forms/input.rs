@@ -7,6 +7,9 @@ use super::contact;
 use crate::dashboard::pages::kinds::{Control, Field, FormPurpose, Kind};
 use crate::dashboard::prelude::*;
 
+/// The field with the currency of a record.
+const CURRENCY: &str = "currency";
+
 /// The typed values, as the API takes them.
 pub(super) struct Body {
     members: Vec<String>,
@@ -37,13 +40,16 @@ impl Body {
 pub(super) async fn read(cx: &Context<'_>, tenant: &Tenant, kind: &Kind, shown: Option<&Form>) -> Result<Body, Error> {
     let mut body = Body { members: Vec::new(), errors: Errors::default(), contacts: Vec::new() };
     let form = if shown.is_some() { FormPurpose::Edited } else { FormPurpose::New };
+    let currency =
+        [Some(&cx.form), shown].into_iter().flatten().find_map(|form| Currency::parse(form.text(CURRENCY)).ok());
+    let decimals = currency.unwrap_or(tenant.currency).scale();
     for field in kind.fields(form) {
         let text = typed(&cx.form, field);
         if shown.is_some_and(|shown| is_unchanged(shown, &cx.form, field, &tenant.time_zone)) {
             continue;
         }
         let value = if !text.is_empty() {
-            json(cx, tenant, field, &text, &mut body.contacts).await?
+            json(cx, tenant, field, &text, decimals, &mut body.contacts).await?
         } else if shown.is_some() {
             Ok("null".to_owned())
         } else {
@@ -80,6 +86,7 @@ async fn json(
     tenant: &Tenant,
     field: &Field,
     text: &str,
+    decimals: u8,
     contacts: &mut Vec<Contact>,
 ) -> Result<Result<String, String>, Error> {
     let string = |text: &str| Value::from(text).to_string();
@@ -87,10 +94,7 @@ async fn json(
         Control::Line | Control::Lines | Control::Email | Control::Phone | Control::Choice(_) | Control::Day => {
             Ok(string(text))
         }
-        Control::Amount => {
-            let typed = Currency::parse(cx.form.text("currency"));
-            amount(text, typed.unwrap_or(tenant.currency))
-        }
+        Control::Amount => amount(text, decimals),
         Control::Time => match tenant.time_zone.time_of(text, cx.form.text(field.choice)) {
             Ok(at) => Ok(string(&at.to_string())),
             Err(issue) => Err(format!("The time {issue}.")),
@@ -107,9 +111,9 @@ async fn json(
 }
 
 /// Returns an amount of money as a number of JSON, or says what is wrong with it. Groups of three digits may have commas, as pages
-/// show them: `1,450.00`. Without a point, the currency must have fewer than three decimals, for which a comma could stand.
-pub(crate) fn amount(text: &str, currency: Currency) -> Result<String, String> {
-    let plain = without_commas(text).filter(|_| text.contains('.') || currency.scale() < 3);
+/// show them: `1,450.00`. Without a point, a comma could stand for it where the currency has three `decimals`.
+pub(crate) fn amount(text: &str, decimals: u8) -> Result<String, String> {
+    let plain = without_commas(text).filter(|_| text.contains('.') || decimals < 3);
     let text = plain.as_deref().unwrap_or(text);
     // An exponent is a slip of the finger here.
     match Decimal::parse(text) {
@@ -172,6 +176,8 @@ pub(super) async fn shown(
         };
         values.push((field.name, text));
     }
+    // That of an edited quote is in no field, and says how many decimals its amounts have.
+    values.extend(record.get(CURRENCY).and_then(Value::as_str).map(|currency| (CURRENCY, currency.to_owned())));
     Ok(Form::from_fields(values))
 }
 
@@ -186,9 +192,8 @@ mod tests {
 
     #[test]
     fn amounts_are_typed_with_a_point_and_without_an_exponent() {
-        let [aud, kwd] = ["AUD", "KWD"].map(|code| Currency::parse(code).unwrap());
-        assert_eq!(amount("1,450.000", kwd).unwrap(), "1450.000");
-        assert!(amount("1,450", kwd).is_err(), "the comma can stand for a point");
+        assert_eq!(amount("1,450.000", 3).unwrap(), "1450.000");
+        assert!(amount("1,450", 3).is_err(), "the comma can stand for a point");
         for (typed, json) in [
             ("149.50", "149.50"),
             ("007", "7"),
@@ -199,7 +204,7 @@ mod tests {
             ("1,450", "1450"),
             ("1,234,567.5", "1234567.5"),
         ] {
-            assert_eq!(amount(typed, aud).unwrap(), json);
+            assert_eq!(amount(typed, 2).unwrap(), json);
         }
         for wrong in [
             "1,50",
@@ -216,7 +221,7 @@ mod tests {
             "5.",
             "9999999999999",
         ] {
-            assert!(amount(wrong, aud).is_err(), "{wrong}");
+            assert!(amount(wrong, 2).is_err(), "{wrong}");
         }
     }
 }
